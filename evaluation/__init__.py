@@ -1,0 +1,1 @@
+"""Everything an engineer needs without a database: slides, encoders, items, models and benchmarks."""
