@@ -1,0 +1,253 @@
+"""The tables of a workspace: from slide to released item, each row with its maker, times and version.
+
+Rows are never deleted: what should go is withdrawn with a reason. JSON columns hold documents that the layers
+above validate before they write and parse after they read.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, Index, UniqueConstraint
+from sqlmodel import Field, SQLModel
+
+from db._time import UtcDateTime, utc_now
+
+
+class Row(SQLModel):
+    """What every row carries. `row_version` grows by one with every change and shows a concurrent edit."""
+
+    id: str = Field(primary_key=True)
+    created_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+    changed_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+    created_by: str
+    row_version: int = 1
+    withdrawn_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    withdrawn_reason: str | None = None
+
+
+class Account(Row, table=True):
+    """Who works here. `operating_system_owner` marks the account of the person who made the workspace."""
+
+    name: str = Field(unique=True)
+    display_name: str
+    role: str
+    operating_system_owner: bool = False
+
+
+class Slide(Row, table=True):
+    """A whole-slide image, or a single image that was imported as one ROI (`kind` is `slide` or `image`).
+
+    `width` and `height` are level-0 pixels, `mpp` micrometres per level-0 pixel (none for an image whose
+    resolution nobody knows). `path` is where the file lies; `content_sha256` knows it again under another name.
+    """
+
+    __table_args__ = (UniqueConstraint("content_sha256", name="uq_slide_content"),)
+
+    kind: str = "slide"
+    name: str
+    path: str
+    content_sha256: str
+    width: int
+    height: int
+    mpp: float | None = None
+    mpp_source: str = "file"
+    level_count: int = 1
+    vendor: str | None = None
+    objective_power: float | None = None
+    organ: str = Field(index=True)
+    source: str
+    licence: str
+    species: str
+    stain: str
+    institution: str | None = None
+    study: str | None = None
+    tissue_share: float | None = None
+
+
+class Binning(Row, table=True):
+    """One clustering of an organ's candidates. `sizes` lists the number of candidates per bin."""
+
+    organ: str = Field(index=True)
+    encoder: str
+    encoder_version: str
+    seed: int
+    bins: int
+    sizes: list[int] = Field(default_factory=list, sa_type=JSON)
+    current: bool = True
+
+
+class Roi(Row, table=True):
+    """A sampled field of view: a candidate until someone selects or rejects it.
+
+    `x`, `y` are level-0 pixels of the top-left corner, `size` the side in output pixels, `mpp` micrometres per
+    output pixel. `bin_distance` is the distance to the bin's centre (smaller is more typical). The PNG
+    (`image_path`, relative to the workspace) is written when the ROI is selected.
+    """
+
+    __table_args__ = (
+        UniqueConstraint("slide_id", "x", "y", "size", "mpp", name="uq_roi_place"),
+        Index("ix_roi_organ_state", "organ", "state"),
+    )
+
+    slide_id: str = Field(foreign_key="slide.id", index=True)
+    organ: str
+    x: int
+    y: int
+    size: int
+    mpp: float | None = None
+    magnification: str
+    tissue_share: float | None = None
+    state: str = "candidate"
+    draw: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    binning_id: str | None = Field(default=None, foreign_key="binning.id")
+    bin: int | None = None
+    bin_distance: float | None = None
+    thumbnail_path: str | None = None
+    image_path: str | None = None
+    image_sha256: str | None = None
+
+
+class Seed(Row, table=True):
+    """A pathologist's question, answer and category for one ROI. `is_true` is set for a statement.
+
+    `held_by` names the job or the process that is generating its items, so that no other one does.
+    """
+
+    roi_id: str = Field(foreign_key="roi.id", index=True)
+    question: str
+    answer: str
+    is_true: bool | None = None
+    category: str
+    author: str
+    notes: str = ""
+    state: str = "written"
+    reason: str | None = None
+    held_by: str | None = None
+
+
+class Item(Row, table=True):
+    """One of a seed's three formats; its text lives in its versions."""
+
+    seed_id: str = Field(foreign_key="seed.id", index=True)
+    generation_id: str = Field(index=True)
+    format: str
+    state: str = Field(default="drafted", index=True)
+    current_version_id: str | None = None
+    reason: str | None = None
+
+
+class ItemVersion(Row, table=True):
+    """One text of an item (`content`, an evaluation.items document) and where it came from.
+
+    `provenance` holds model, prompt hash, parameters, tokens and cost; `parent_id` and `reason` say what it
+    replaced and why. `guess_verdict` is `guessable`, `passed`, `incomplete` or none (not checked).
+    """
+
+    __table_args__ = (UniqueConstraint("item_id", "number", name="uq_version_number"),)
+
+    item_id: str = Field(foreign_key="item.id", index=True)
+    number: int
+    content: dict[str, Any] = Field(sa_type=JSON)
+    provenance: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+    parent_id: str | None = Field(default=None, foreign_key="itemversion.id")
+    reason: str | None = None
+    guess_verdict: str | None = None
+
+
+class ModelCall(Row, table=True):
+    """One call to a writing model for a seed: what came back, valid or not, is kept as it came."""
+
+    seed_id: str = Field(foreign_key="seed.id", index=True)
+    generation_id: str = Field(index=True)
+    purpose: str
+    outcome: str
+    reply: str = ""
+    error: str | None = None
+    provenance: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+
+
+class GuessTrial(Row, table=True):
+    """One image-free answer of the checker to one version.
+
+    `choice_order[i]` is the stored index of the option shown at place i. `answer` holds stored indices (MCQ)
+    or truth values (KPrim); `correct_count` counts right options (0 or 1) or statements (0 to 4).
+    """
+
+    __table_args__ = (UniqueConstraint("item_version_id", "trial", name="uq_guess_trial"),)
+
+    item_version_id: str = Field(foreign_key="itemversion.id", index=True)
+    trial: int
+    outcome: str
+    choice_order: list[int] = Field(default_factory=list, sa_type=JSON)
+    answer: list[Any] = Field(default_factory=list, sa_type=JSON)
+    correct_count: int | None = None
+    confidence: str | None = None
+    reasoning: str = ""
+    reply: str = ""
+    error: str | None = None
+    provenance: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+
+
+class ReviewDecision(Row, table=True):
+    """A person's decision on one version: approve, revise, reject or undo. `recorded_by` says how it came in."""
+
+    item_id: str = Field(foreign_key="item.id", index=True)
+    item_version_id: str = Field(foreign_key="itemversion.id")
+    decision: str
+    state_before: str
+    note: str = ""
+    recorded_by: str
+
+
+class Release(Row, table=True):
+    """A frozen set of item versions under a name and version; `content_sha256` is that of its manifest."""
+
+    __table_args__ = (UniqueConstraint("name", "version", name="uq_release_version"),)
+
+    name: str
+    version: str
+    path: str
+    content_sha256: str
+    item_count: int
+    image_count: int
+    signed: bool = False
+
+
+class ReleaseItem(Row, table=True):
+    """Which version of which item a release holds."""
+
+    __table_args__ = (UniqueConstraint("release_id", "item_id", name="uq_release_item"),)
+
+    release_id: str = Field(foreign_key="release.id", index=True)
+    item_id: str = Field(foreign_key="item.id")
+    item_version_id: str = Field(foreign_key="itemversion.id")
+
+
+class Run(Row, table=True):
+    """An evaluation run: a folder that is registered here, not copied."""
+
+    path: str = Field(unique=True)
+    benchmark: str
+    benchmark_sha256: str
+    model: str
+    ablation: str
+    complete: bool
+    summary: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
+
+
+class AuditEvent(SQLModel, table=True):
+    """One change: who, when, what, from what to what, and why."""
+
+    __tablename__ = "audit_event"
+
+    sequence: int | None = Field(default=None, primary_key=True)
+    at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+    who: str
+    action: str
+    object_type: str
+    object_id: str = Field(index=True)
+    old: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    new: dict[str, Any] | None = Field(default=None, sa_type=JSON)
+    reason: str | None = None

@@ -1,0 +1,140 @@
+"""Evaluations from a workspace: each runs in its own process into a run folder, which is registered here."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from sqlmodel import col, select
+
+from db import new_id, record_event, utc_now
+from db.tables import Run
+from evaluation.vqa import VqaConfig, VqaResults
+from pipeline.errors import InputError
+from pipeline.progress import Progress, silent
+from pipeline.workspace import Workspace
+
+RESULTS_FILE = "results.json"
+
+
+def evaluate_in_process(
+    workspace: Workspace, parameters: dict[str, Any], *, who: str, progress: Progress = silent
+) -> dict[str, Any]:
+    """Evaluate a model in a process of its own and register the run.
+
+    Args:
+        workspace: takes the run folder, unless `out` names another.
+        parameters: fields of evaluation.vqa.VqaConfig; `benchmark` and `model` are required.
+        who: the account.
+        progress: told after each item.
+
+    Returns:
+        the run's id and folder.
+
+    Raises:
+        InputError: benchmark, model or setting is wrong, or the process ended without results.
+    """
+    fields = {"judge": workspace.settings.judge, "concurrency": workspace.settings.model_concurrency}
+    out = Path(parameters.get("out") or _new_run_folder(workspace, str(parameters.get("model"))))
+    config = VqaConfig.model_validate({**fields, **parameters, "out": out})
+    order = {"config": config.model_dump(mode="json"), "workspace": str(workspace.root)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "evaluation.vqa"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            results = _follow(process, order, progress)
+        except BaseException:
+            # A cancelled or failing watcher must not leave an evaluation behind that still costs money.
+            process.terminate()
+            raise
+    run = register_run(workspace, out, results, who=who)
+    return {"run": run.id, "path": str(out)}
+
+
+def _follow(process: subprocess.Popen[str], order: dict[str, Any], progress: Progress) -> VqaResults:
+    if process.stdin is None or process.stdout is None or process.stderr is None:
+        raise RuntimeError("the evaluation process has no pipes")
+    process.stdin.write(json.dumps(order))
+    process.stdin.close()
+    results: VqaResults | None = None
+    for line in process.stdout:
+        try:
+            message = json.loads(line)
+        except ValueError:
+            continue  # A library printed; only JSON lines are ours.
+        if "error" in message:
+            raise InputError(str(message["error"]))
+        if "results" in message:
+            results = VqaResults.model_validate(message["results"])
+        elif "done" in message:
+            progress(int(message["done"]), int(message["total"]), "items")
+    errors = process.stderr.read().strip()
+    code = process.wait()
+    if results is None:
+        last = errors.splitlines()[-1] if errors else "it said nothing"
+        raise InputError(f"The evaluation ended with exit code {code} and no results: {last}")
+    return results
+
+
+def _new_run_folder(workspace: Workspace, model: str) -> Path:
+    name = "".join(character if character.isalnum() else "-" for character in model).strip("-")
+    return workspace.runs / f"{utc_now():%Y%m%dT%H%M%S}-{name[:60]}-{new_id('run')[-6:]}"
+
+
+def register_run(workspace: Workspace, path: Path, results: VqaResults, *, who: str) -> Run:
+    """Register a run folder, or bring its entry up to date if it is registered."""
+    path = path.expanduser().absolute()
+    configuration = results.provenance.configuration
+    summary = {
+        "metrics": {name: metric.model_dump(mode="json") for name, metric in results.metrics.items()},
+        "n_items": results.n_items,
+        "n_failed": results.n_failed,
+        "judge": configuration.judge,
+        "rotations": configuration.rotations,
+        "is_language_model": results.provenance.model_is_language_model,
+    }
+    with workspace.writing() as session:
+        run = session.exec(select(Run).where(Run.path == str(path))).first()
+        if run is None:
+            run = Run(
+                id=new_id("run"),
+                created_by=who,
+                path=str(path),
+                benchmark=results.provenance.benchmark,
+                benchmark_sha256=configuration.benchmark_sha256,
+                model=configuration.model,
+                ablation=configuration.ablation,
+                complete=results.complete,
+                summary=summary,
+            )
+            record_event(session, who=who, action="register", row=run, new={"path": str(path)})
+        run.complete, run.summary = results.complete, summary
+        session.add(run)
+        return run
+
+
+def list_runs(workspace: Workspace) -> list[Run]:
+    """Return the registered runs, newest first."""
+    with workspace.reading() as session:
+        query = select(Run).where(col(Run.withdrawn_at).is_(None)).order_by(col(Run.created_at).desc())
+        return list(session.exec(query))
+
+
+def load_results(run: Run) -> VqaResults:
+    """Read a run's results.json.
+
+    Raises:
+        InputError: the folder is gone or its results cannot be read.
+    """
+    path = Path(run.path) / RESULTS_FILE
+    try:
+        return VqaResults.model_validate_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"The results of run {run.id} cannot be read: {path}: {error}") from None

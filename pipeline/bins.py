@@ -1,0 +1,167 @@
+"""Bins: an organ's candidates are embedded and clustered, so that a pathologist samples across morphologies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlmodel import col, select
+
+from db import new_id, record_event
+from db.tables import Binning, Roi, Slide
+from evaluation.encoders import (
+    Encoder,
+    FeatureRows,
+    append_features,
+    assign_bins,
+    get_encoder,
+    read_features,
+)
+from evaluation.slides import Region, open_slide
+from pipeline.errors import InputError
+from pipeline.ingest import organ_name
+from pipeline.progress import Progress, silent
+from pipeline.rois import list_rois
+from pipeline.workspace import Workspace
+
+BATCH_SIZE = 16
+ROWS_PER_WRITE = 256
+"""Each write replaces the feature file as a whole, so that a crash never leaves half of one."""
+DEFAULT_BINS = 20
+"""Bins per organ (VIPER section 3.2)."""
+
+
+def bin_candidates(
+    workspace: Workspace,
+    *,
+    organ: str,
+    bins: int = DEFAULT_BINS,
+    encoder: str | None = None,
+    seed: int = 0,
+    who: str,
+    progress: Progress = silent,
+) -> Binning:
+    """Embed an organ's candidates and put each into a k-means bin; embeddings that exist are not made again.
+
+    Returns:
+        the new clustering, which replaces the organ's former one.
+
+    Raises:
+        InputError: no candidates, or a value is out of range.
+    """
+    if not 1 <= bins <= 500:
+        raise InputError(f"--bins is {bins}; it must lie between 1 and 500. Nothing was changed.")
+    chosen = get_encoder(encoder or workspace.settings.encoder)
+    rows = [
+        (roi, slide)
+        for roi, slide in list_rois(workspace, organ=organ, states=("candidate", "selected"))
+        if slide.kind == "slide"
+    ]
+    if not rows:
+        raise InputError(f"There are no candidates of {organ_name(organ)}; run 'rois sample' first.")
+    features = embed_candidates(workspace, organ=organ, encoder=chosen, rows=rows, progress=progress)
+    clusters = assign_bins(features, bins=bins, seed=seed)
+    binning = Binning(
+        id=new_id("bin"),
+        created_by=who,
+        organ=organ_name(organ),
+        encoder=chosen.name,
+        encoder_version=chosen.version,
+        seed=seed,
+        bins=len(clusters.centres),
+        sizes=[int((clusters.labels == number).sum()) for number in range(len(clusters.centres))],
+    )
+    with workspace.writing() as session:
+        former = select(Binning).where(Binning.organ == binning.organ, col(Binning.current))
+        for old in session.exec(former):
+            old.current = False
+        session.add(binning)
+        session.flush()
+        for (roi, _), label, distance in zip(rows, clusters.labels, clusters.distances, strict=True):
+            row = session.get_one(Roi, roi.id)
+            row.binning_id, row.bin, row.bin_distance = binning.id, int(label), float(distance)
+        record_event(session, who=who, action="bin", row=binning, new={"bins": binning.bins})
+    return binning
+
+
+def features_path(workspace: Workspace, organ: str, encoder: Encoder) -> Path:
+    """Return where an organ's embeddings by an encoder are kept."""
+    return workspace.features / f"{organ_name(organ)}-{encoder.name}-{encoder.version}.h5"
+
+
+def embed_candidates(
+    workspace: Workspace,
+    *,
+    organ: str,
+    encoder: Encoder,
+    rows: Sequence[tuple[Roi, Slide]],
+    progress: Progress = silent,
+) -> NDArray[np.float32]:
+    """Return the embeddings of ROIs in their order, shape (n, encoder.dimension); only missing ones are made."""
+    path = features_path(workspace, organ, encoder)
+    known = read_features(path) if path.exists() else None
+    have = set(known.ids) if known is not None else set()
+    missing = [(roi, slide) for roi, slide in rows if roi.id not in have]
+    done = 0
+    by_slide: dict[str, list[tuple[Roi, Slide]]] = {}
+    for roi, slide in missing:
+        by_slide.setdefault(slide.id, []).append((roi, slide))
+    unwritten = _Unwritten(path, encoder)
+    for group in by_slide.values():
+        slide = group[0][1]
+        with open_slide(Path(slide.path), mpp=slide.mpp) as opened:
+            for start in range(0, len(group), BATCH_SIZE):
+                batch = [roi for roi, _ in group[start : start + BATCH_SIZE]]
+                images = [opened.read_region(_encoder_region(roi, encoder)) for roi in batch]
+                unwritten.add(batch, slide, encoder.encode(images))
+                done += len(batch)
+                progress(done, len(missing), slide.name)
+    unwritten.write()
+    stored = read_features(path)
+    place = {identifier: index for index, identifier in enumerate(stored.ids)}
+    return stored.features[[place[roi.id] for roi, _ in rows]]
+
+
+def _encoder_region(roi: Roi, encoder: Encoder) -> Region:
+    """The candidate's field at the encoder's input size, never finer than the candidate itself."""
+    size = min(roi.size, encoder.input_size)
+    return Region(roi.x, roi.y, size, (roi.mpp or 0.0) * roi.size / size)
+
+
+class _Unwritten:
+    """Embeddings that wait until there are enough of them to write the file."""
+
+    def __init__(self, path: Path, encoder: Encoder) -> None:
+        self._path = path
+        self._encoder = encoder
+        self._rois: list[tuple[Roi, Slide]] = []
+        self._features: list[NDArray[np.float32]] = []
+
+    def add(self, rois: Sequence[Roi], slide: Slide, features: NDArray[np.float32]) -> None:
+        self._rois += [(roi, slide) for roi in rois]
+        self._features.append(features)
+        if len(self._rois) >= ROWS_PER_WRITE:
+            self.write()
+
+    def write(self) -> None:
+        if not self._rois:
+            return
+        rois = self._rois
+        append_features(
+            self._path,
+            encoder=self._encoder,
+            rows=FeatureRows(
+                ids=tuple(roi.id for roi, _ in rois),
+                features=np.concatenate(self._features),
+                coords=np.array([(roi.x, roi.y) for roi, _ in rois], dtype=np.int64),
+                mpp=np.array([roi.mpp or 0.0 for roi, _ in rois], dtype=np.float64),
+                size=np.array([roi.size for roi, _ in rois], dtype=np.int64),
+                slide_ids=tuple(slide.id for _, slide in rois),
+                patch_level0=np.array(
+                    [roi.size * (roi.mpp or 0.0) / (slide.mpp or 1.0) for roi, slide in rois], dtype=np.float64
+                ),
+            ),
+        )
+        self._rois, self._features = [], []

@@ -1,0 +1,79 @@
+"""Reading CSV tables that people bring: every bad row is listed with its line, or all rows are good."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from evaluation.items import normalise_text
+from pipeline.errors import InputError
+
+MAX_FILE_MB = 100
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """One row: the line of the file that it begins on, and its cells by column name, normalised."""
+
+    line: int
+    cells: dict[str, str]
+
+    def get(self, column: str) -> str:
+        """Return a cell, or "" where the column is absent."""
+        return self.cells.get(column, "")
+
+
+def read_table(path: Path, *, required: Collection[str], known: Collection[str]) -> list[TableRow]:
+    """Read a CSV file with a header.
+
+    Args:
+        path: a UTF-8 file, with or without byte-order mark; comma, semicolon or tab separated.
+        required: columns that must be there.
+        known: all columns that mean something; another one is an error, since it is likely misspelt.
+
+    Raises:
+        InputError: no such file, not a table, missing or unknown columns, or no rows.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file")
+    if path.stat().st_size > MAX_FILE_MB * 1_000_000:
+        raise InputError(f"{path}: is larger than {MAX_FILE_MB} MB")
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: is not UTF-8 text (byte {error.start}); save it as CSV UTF-8") from None
+    if "\x00" in text:
+        raise InputError(f"{path}: holds NUL bytes, so it is no CSV file")
+    header_line = text.split("\n", 1)[0]
+    delimiter = max(",;\t", key=header_line.count)
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        columns = [normalise_text(name).casefold() for name in reader.fieldnames or []]
+        if len(set(columns)) != len(columns):
+            raise InputError(f"{path}: a column name stands twice in the header")
+        missing = sorted(set(required) - set(columns))
+        unknown = sorted(set(columns) - set(known))
+        if missing or unknown:
+            problems = [f"column {name} is missing" for name in missing]
+            problems += [f"column {name!r} is unknown (known: {', '.join(sorted(known))})" for name in unknown]
+            raise InputError(f"{path}: the header is wrong; nothing was imported", problems)
+        rows = []
+        line = 2
+        for record in reader:
+            extra = record.pop(None, None)
+            if extra or None in record.values():
+                raise InputError(f"{path}: line {line} has another number of cells than the header")
+            cells = {
+                column: normalise_text(value or "") for column, value in zip(columns, record.values(), strict=True)
+            }
+            if any(cells.values()):
+                rows.append(TableRow(line=line, cells=cells))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"{path}: line {reader.line_num}: {error}") from None
+    if not rows:
+        raise InputError(f"{path}: holds no rows")
+    return rows

@@ -1,0 +1,146 @@
+"""Long work from the app: handed to a durable queue, watched and cancelled from any process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Literal, get_args
+
+from dbos import DBOS, DBOSClient, EnqueueOptions, WorkflowStatus
+
+from pipeline.errors import InputError, NotFoundError
+from pipeline.item_store import release_seeds
+from pipeline.workspace import Workspace
+
+JobKind = Literal["add_slides", "sample", "bin", "select", "generate", "evaluate"]
+JOB_KINDS: tuple[JobKind, ...] = get_args(JobKind)
+
+JobState = Literal["queued", "running", "done", "failed", "cancelled"]
+
+JOB_QUEUE = "jobs"
+SEED_QUEUE = "seeds"
+WORKFLOW_NAME = "histocurator_job"
+APPLICATION_NAME = "histocurator"
+PROGRESS_EVENT = "progress"
+
+_STATES: dict[str, JobState] = {
+    "DELAYED": "queued",
+    "ENQUEUED": "queued",
+    "PENDING": "running",
+    "SUCCESS": "done",
+    "ERROR": "failed",
+    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "failed",
+    "CANCELLED": "cancelled",
+}
+
+
+@dataclass(frozen=True)
+class JobStatus:
+    """Where a job stands: `done` of `total` units, the last word on them, and what came of it."""
+
+    id: str
+    kind: str
+    state: JobState
+    done: int
+    total: int
+    message: str
+    error: str | None
+    result: dict[str, Any] | None
+    created_at: datetime
+
+    @property
+    def active(self) -> bool:
+        """Whether the job waits or runs."""
+        return self.state in ("queued", "running")
+
+
+@cache
+def _prepare(queue_url: str) -> None:
+    DBOS.migrate(queue_url)
+
+
+def prepare_queue(workspace: Workspace) -> None:
+    """Make the queue's tables where they are not there yet; the server does it before its worker starts."""
+    _prepare(workspace.queue_url)
+
+
+@contextmanager
+def _client(workspace: Workspace) -> Iterator[DBOSClient]:
+    prepare_queue(workspace)
+    client = DBOSClient(system_database_url=workspace.queue_url, application_name=APPLICATION_NAME)
+    try:
+        yield client
+    finally:
+        client.destroy()
+
+
+def submit(workspace: Workspace, kind: JobKind, *, who: str, **parameters: Any) -> str:
+    """Queue a job for the worker and return its id.
+
+    Args:
+        workspace: where it runs.
+        kind: what to do.
+        who: the account that asks.
+        parameters: those of the pipeline function behind the kind, as JSON values.
+
+    Raises:
+        InputError: the kind is unknown.
+    """
+    if kind not in JOB_KINDS:
+        raise InputError(f"{kind!r} is no kind of job (known: {', '.join(JOB_KINDS)})")
+    options: EnqueueOptions = {"workflow_name": WORKFLOW_NAME, "queue_name": JOB_QUEUE}
+    with _client(workspace) as client:
+        return client.enqueue(options, kind, parameters, who).get_workflow_id()
+
+
+def job_status(workspace: Workspace, job_id: str) -> JobStatus:
+    """Return where a job stands.
+
+    Raises:
+        NotFoundError: there is none of this id.
+    """
+    with _client(workspace) as client:
+        found = client.list_workflows(workflow_ids=[job_id])
+        if not found:
+            raise NotFoundError(f"There is no job {job_id} in this workspace.")
+        return _status(client, found[0])
+
+
+def list_jobs(workspace: Workspace, *, active_only: bool = False, limit: int = 50) -> list[JobStatus]:
+    """Return the latest jobs, newest first."""
+    states = ["DELAYED", "ENQUEUED", "PENDING"] if active_only else None
+    with _client(workspace) as client:
+        found = client.list_workflows(name=WORKFLOW_NAME, status=states, limit=limit, sort_desc=True)
+        return [_status(client, workflow) for workflow in found]
+
+
+def cancel_job(workspace: Workspace, job_id: str, *, who: str) -> None:
+    """Stop a job and the units it started; what they finished stays, and their seeds wait again."""
+    with _client(workspace) as client:
+        units = client.list_workflows(
+            parent_workflow_id=job_id,
+            status=["DELAYED", "ENQUEUED", "PENDING"],
+            load_input=False,
+            load_output=False,
+        )
+        client.cancel_workflows([job_id, *(unit.workflow_id for unit in units)])
+    release_seeds(workspace, [f"job:{unit.workflow_id}" for unit in units], who=who)
+
+
+def _status(client: DBOSClient, workflow: WorkflowStatus) -> JobStatus:
+    progress = client.get_event(workflow.workflow_id, PROGRESS_EVENT, timeout_seconds=0) or {}
+    arguments = workflow.input["args"] if workflow.input else ()
+    return JobStatus(
+        id=workflow.workflow_id,
+        kind=str(arguments[0]) if arguments else workflow.name,
+        state=_STATES.get(workflow.status, "running"),
+        done=int(progress.get("done", 0)),
+        total=int(progress.get("total", 0)),
+        message=str(progress.get("message", "")),
+        error=str(workflow.error) if workflow.error is not None else None,
+        result=workflow.output if isinstance(workflow.output, dict) else None,
+        created_at=datetime.fromtimestamp((workflow.created_at or 0) / 1000, UTC),
+    )

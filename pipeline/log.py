@@ -1,0 +1,30 @@
+"""The workspace's log: a rotating file, and warnings on stderr."""
+
+from __future__ import annotations
+
+import logging
+import time
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+MAX_BYTES = 5_000_000
+BACKUP_COUNT = 5
+
+_FORMAT = "%(asctime)sZ %(levelname)s %(name)s %(message)s"
+
+
+def start_log(path: Path) -> None:
+    """Write this process's log to a rotating file; a second call with the same file changes nothing."""
+    root = logging.getLogger()
+    if any(isinstance(h, RotatingFileHandler) and Path(h.baseFilename) == path for h in root.handlers):
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    formatter = logging.Formatter(_FORMAT, datefmt="%Y-%m-%dT%H:%M:%S")
+    formatter.converter = time.gmtime
+    file = RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=BACKUP_COUNT, encoding="utf-8")
+    file.setFormatter(formatter)
+    root.addHandler(file)
+    if root.level > logging.INFO or root.level == logging.NOTSET:
+        root.setLevel(logging.INFO)
+    for noisy in ("httpx", "httpcore", "openai", "anthropic", "dbos", "alembic", "PIL", "h5py"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)

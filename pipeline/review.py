@@ -1,0 +1,299 @@
+"""Review: a person approves, edits or rejects an item's current version, and can take the decision back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlmodel import Session, col, select
+
+from db import new_id, record_event
+from db.tables import GuessTrial, Item, ItemVersion, ReviewDecision, Roi, Seed, Slide
+from evaluation.items import FreeText, KPrim, MultipleChoice, normalise_text
+from evaluation.items.prompts import PromptLibrary
+from evaluation.models import close_models
+from pipeline.errors import ConflictError, InputError, NotFoundError
+from pipeline.guessability import Checker, check_version
+from pipeline.item_store import add_version, content_of, load_checked_content, store_trials
+from pipeline.states import move
+from pipeline.steps import ForegroundSteps
+from pipeline.variants import choose_models, prompt_folder
+from pipeline.workspace import Workspace, operating_system_user
+
+REVIEWABLE = ("passed", "escalated")
+"""States in which an item waits for a person."""
+
+
+@dataclass(frozen=True)
+class ItemEntry:
+    """An item as lists show it: its current text and where it comes from."""
+
+    item: Item
+    version: ItemVersion
+    content: MultipleChoice | KPrim | FreeText
+    seed: Seed
+    roi: Roi
+    slide: Slide
+
+
+@dataclass(frozen=True)
+class ItemHistory:
+    """Everything that happened to an item: versions oldest first, their trials, the decisions."""
+
+    versions: list[ItemVersion]
+    trials: dict[str, list[GuessTrial]]
+    decisions: list[ReviewDecision]
+
+
+def list_items(
+    workspace: Workspace,
+    *,
+    states: Sequence[str] = (),
+    item_format: str | None = None,
+    organ: str | None = None,
+    category: str | None = None,
+) -> list[ItemEntry]:
+    """Return the items that exist, oldest seed first; withdrawn ones only if `states` names them."""
+    query = (
+        select(Item, ItemVersion, Seed, Roi)
+        .where(
+            Item.current_version_id == ItemVersion.id,
+            Item.seed_id == Seed.id,
+            Seed.roi_id == Roi.id,
+        )
+        .order_by(col(Seed.created_at), col(Seed.id), col(Item.format).desc(), col(Item.id))
+    )
+    if states:
+        query = query.where(col(Item.state).in_(states))
+    else:
+        query = query.where(Item.state != "withdrawn")
+    if item_format is not None:
+        query = query.where(Item.format == item_format)
+    if organ is not None:
+        query = query.where(Roi.organ == organ)
+    if category is not None:
+        query = query.where(Seed.category == category)
+    with workspace.reading() as session:
+        slides = {slide.id: slide for slide in session.exec(select(Slide))}
+        return [
+            ItemEntry(item, version, content_of(version), seed, roi, slides[roi.slide_id])
+            for item, version, seed, roi in session.exec(query)
+        ]
+
+
+def item_history(workspace: Workspace, item_id: str) -> ItemHistory:
+    """Return an item's versions, image-free trials and review decisions."""
+    with workspace.reading() as session:
+        versions = list(
+            session.exec(select(ItemVersion).where(ItemVersion.item_id == item_id).order_by(col(ItemVersion.number)))
+        )
+        trials: dict[str, list[GuessTrial]] = {version.id: [] for version in versions}
+        for trial in session.exec(
+            select(GuessTrial).where(col(GuessTrial.item_version_id).in_(trials)).order_by(col(GuessTrial.trial))
+        ):
+            trials[trial.item_version_id].append(trial)
+        decisions = list(
+            session.exec(
+                select(ReviewDecision).where(ReviewDecision.item_id == item_id).order_by(col(ReviewDecision.created_at))
+            )
+        )
+    return ItemHistory(versions, trials, decisions)
+
+
+def _load(session: Session, item_id: str, expected_version: int | None) -> Item:
+    item = session.get(Item, item_id)
+    if item is None:
+        raise NotFoundError(f"There is no item {item_id} in this workspace.")
+    if expected_version is not None and item.row_version != expected_version:
+        raise ConflictError(
+            f"Item {item_id} was changed at {item.changed_at:%H:%M:%S} UTC and is {item.state} now. "
+            "Nothing was saved; look at it again."
+        )
+    return item
+
+
+def decide(
+    workspace: Workspace,
+    item_id: str,
+    decision: str,
+    *,
+    who: str,
+    note: str = "",
+    recorded_by: str = "app",
+    expected_version: int | None = None,
+) -> Item:
+    """Approve or reject an item's current version.
+
+    Args:
+        workspace: where.
+        item_id: the item.
+        decision: `approve`, or `reject`, which needs a note.
+        who: the account that decides.
+        note: what the reviewer says.
+        recorded_by: how the decision came in.
+        expected_version: the row version that the reviewer saw; another one now is a conflict.
+
+    Raises:
+        InputError: the item does not wait for a decision, or a rejection has no note.
+        ConflictError: the item was changed in between.
+    """
+    targets = {"approve": "approved", "reject": "rejected"}
+    if decision not in targets:
+        raise InputError(f"{decision!r} is no decision; use approve or reject")
+    note = normalise_text(note)
+    if decision == "reject" and not note:
+        raise InputError("A rejection needs a note that says what is wrong")
+    with workspace.writing() as session:
+        item = _load(session, item_id, expected_version)
+        _record(session, item, decision, who=who, note=note, recorded_by=recorded_by)
+        move(session, item, "in_review", who=who)
+        move(session, item, targets[decision], who=who, reason=note or None)
+        return item
+
+
+def _record(session: Session, item: Item, decision: str, *, who: str, note: str, recorded_by: str) -> None:
+    session.add(
+        ReviewDecision(
+            id=new_id("dec"),
+            created_by=who,
+            item_id=item.id,
+            item_version_id=item.current_version_id or "",
+            decision=decision,
+            state_before=item.state,
+            note=note,
+            recorded_by=recorded_by,
+        )
+    )
+
+
+def undo_decision(workspace: Workspace, item_id: str, *, who: str) -> Item:
+    """Take back the last approval or rejection of an item; the decision stays in its history.
+
+    Raises:
+        InputError: there is nothing to take back, or the item is released.
+    """
+    with workspace.writing() as session:
+        item = _load(session, item_id, None)
+        last = session.exec(
+            select(ReviewDecision)
+            .where(ReviewDecision.item_id == item_id, ReviewDecision.decision != "undo")
+            .order_by(col(ReviewDecision.created_at).desc())
+        ).first()
+        if last is None or item.state not in ("approved", "rejected"):
+            raise InputError(f"Item {item_id} is {item.state}: there is no decision to take back")
+        _record(session, item, "undo", who=who, note="", recorded_by="app")
+        move(session, item, last.state_before, who=who, reason=f"{last.decision} taken back")
+        return item
+
+
+def edit_item(
+    workspace: Workspace,
+    item_id: str,
+    content: MultipleChoice | KPrim | FreeText,
+    *,
+    who: str,
+    note: str = "",
+    checker: str | None = None,
+    expected_version: int | None = None,
+) -> Item:
+    """Save a person's text as a new version; MCQ and KPrim are checked without the image again.
+
+    The version is stored before the check runs. An edited text that the checker guesses is escalated, never
+    rewritten by a model: a person wrote it, so a person decides.
+
+    Raises:
+        InputError: the item does not wait for a decision, the format differs, or nothing was changed.
+        ConflictError: the item was changed in between.
+    """
+    models = choose_models(workspace, generator=None, checker=checker)
+    with workspace.writing() as session:
+        item = _load(session, item_id, expected_version)
+        if item.format != content.format:
+            raise InputError(f"Item {item_id} is {item.format}; the new text is {content.format}")
+        before = session.get_one(ItemVersion, item.current_version_id)
+        if content_of(before) == content:
+            raise InputError("The text is unchanged; no new version was made")
+        _record(session, item, "revise", who=who, note=note, recorded_by="app")
+        move(session, item, "in_review", who=who)
+        move(session, item, "revise", who=who, reason=note or None)
+        version = add_version(
+            session,
+            item,
+            content,
+            provenance={"written_by": who},
+            reason=normalise_text(note) or "edited in review",
+            who=who,
+        )
+        if isinstance(content, FreeText):
+            move(session, item, "passed", who=who)
+            return item
+        move(session, item, "checking", who=who)
+        organ = session.get_one(Roi, session.get_one(Seed, item.seed_id).roi_id).organ
+    check_stored_version(workspace, version.id, organ=organ, checker=models.checker, who=who)
+    with workspace.writing() as session:
+        item = _load(session, item_id, None)
+        if item.state == "guessable":
+            move(session, item, "escalated", who=who, reason="the edited text is guessed without the image")
+        return item
+
+
+def check_stored_version(workspace: Workspace, version_id: str, *, organ: str, checker: str, who: str) -> None:
+    """Run the image-free check of one stored version in this process and store its trials and verdict."""
+
+    async def run() -> None:
+        try:
+            result = await check_version(
+                load_checked_content(workspace, version_id),
+                version_id=version_id,
+                checker=Checker(checker, PromptLibrary(prompt_folder(workspace)), organ, workspace.settings.audience),
+                steps=ForegroundSteps(workspace.settings.model_concurrency),
+                who=who,
+            )
+        finally:
+            await close_models()
+        store_trials(
+            workspace,
+            version_id=version_id,
+            trials=result.trials,
+            verdict=result.verdict,
+            reason=result.reason,
+            who=who,
+        )
+
+    asyncio.run(run())
+
+
+def approve_passed(workspace: Workspace, *, as_user: str) -> list[Item]:
+    """Approve every item that passed the check, on the command line, in the name of `as_user`.
+
+    Only the operating-system owner of the workspace may; each decision records both names.
+
+    Raises:
+        InputError: somebody else runs the command, or the name is empty.
+    """
+    name = normalise_text(as_user)
+    if not name:
+        raise InputError("--as needs the name of who approves")
+    if not workspace.is_operating_system_owner():
+        raise InputError(
+            f"{workspace.root} belongs to another operating-system user; only its owner may approve on the "
+            "command line. Approve in the app instead."
+        )
+    recorded = f"command line, operating-system user {operating_system_user()}"
+    return [
+        decide(workspace, entry.item.id, "approve", who=name, recorded_by=recorded)
+        for entry in list_items(workspace, states=("passed",))
+    ]
+
+
+def withdraw_item(workspace: Workspace, item_id: str, *, reason: str, who: str) -> Item:
+    """Withdraw an item for good, with a reason; nothing is deleted."""
+    reason = normalise_text(reason)
+    if not reason:
+        raise InputError("Say why the item is withdrawn")
+    with workspace.writing() as session:
+        item = _load(session, item_id, None)
+        move(session, item, "withdrawn", who=who, reason=reason)
+        record_event(session, who=who, action="withdraw", row=item, reason=reason)
+        return item

@@ -1,0 +1,196 @@
+"""Importing ROIs that exist already: image files, or places on slides of this workspace."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlmodel import select
+
+from db import new_id, record_event
+from db.tables import Roi, Slide
+from evaluation.slides import (
+    Region,
+    SlideError,
+    decode_image,
+    encode_png,
+    magnification_label,
+    open_slide,
+)
+from pipeline.csv_tables import TableRow, read_table
+from pipeline.errors import InputError
+from pipeline.ingest import checked_field, organ_name
+from pipeline.rois import MAX_ROI_SIZE
+from pipeline.workspace import Workspace, write_atomically
+
+ROI_COLUMNS = (
+    "image",
+    "slide",
+    "x",
+    "y",
+    "size",
+    "resolution",
+    "organ",
+    "source",
+    "licence",
+    "species",
+    "stain",
+    "institution",
+    "study",
+)
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """One good row: the ROI, the image-slide it brings along if any, and its PNG."""
+
+    roi: Roi
+    image_slide: Slide | None
+    png: bytes
+
+
+def import_rois(workspace: Workspace, path: Path, *, who: str) -> list[Roi]:
+    """Import ROIs from a CSV file; they are selected at once.
+
+    A row has either `image` (a file; a relative path starts at the CSV's folder) with organ, source and
+    licence and, if known, resolution; or `slide` (id or name of a slide here) with `x`, `y` (level-0 pixels of
+    the top-left corner), `size` (output pixels) and `resolution` (µm per output pixel).
+
+    Raises:
+        InputError: a row is wrong; every bad row is listed with its line and nothing is imported.
+    """
+    rows = read_table(path, required=(), known=ROI_COLUMNS)
+    with workspace.reading() as session:
+        slides = list(session.exec(select(Slide).where(Slide.kind == "slide")))
+        known_images = {s.content_sha256 for s in session.exec(select(Slide).where(Slide.kind == "image"))}
+        known_places = {(roi.slide_id, roi.x, roi.y, roi.size, roi.mpp) for roi in session.exec(select(Roi))}
+    problems: list[str] = []
+    planned: list[_Planned] = []
+    for row in rows:
+        try:
+            if bool(row.get("image")) == bool(row.get("slide")):
+                raise InputError("give either image or slide")
+            if row.get("image"):
+                plan = _plan_image(workspace, row, path.parent, who)
+                assert plan.image_slide is not None  # noqa: S101  (type narrowing)
+                if plan.image_slide.content_sha256 in known_images:
+                    raise InputError(f"image {row.get('image')} was imported before")
+                known_images.add(plan.image_slide.content_sha256)
+            else:
+                plan = _plan_place(row, slides, who)
+                place = (plan.roi.slide_id, plan.roi.x, plan.roi.y, plan.roi.size, plan.roi.mpp)
+                if place in known_places:
+                    raise InputError("this place is a ROI or candidate already")
+                known_places.add(place)
+            planned.append(plan)
+        except InputError as error:
+            problems += [f"line {row.line}: {fault}" for fault in error.problems or (error.message,)]
+        except SlideError as error:
+            problems.append(f"line {row.line}: {error}")
+    if problems:
+        raise InputError(f"{path}: {len(problems)} problems, nothing was imported", problems)
+    for plan in planned:
+        write_atomically(workspace.rois / f"{plan.roi.id}.png", plan.png)
+    with workspace.writing() as session:
+        for plan in planned:
+            if plan.image_slide is not None:
+                session.add(plan.image_slide)
+                session.flush()
+            session.add(plan.roi)
+            record_event(session, who=who, action="import", row=plan.roi, new={"from": path.name})
+    return [plan.roi for plan in planned]
+
+
+def _number(row: TableRow, column: str, low: float, high: float) -> float:
+    text = row.get(column)
+    try:
+        value = float(text)
+    except ValueError:
+        raise InputError(f"{column} {text!r} is no number") from None
+    if not math.isfinite(value) or not low <= value <= high:
+        raise InputError(f"{column} is {text}; it must lie between {low:g} and {high:g}")
+    return value
+
+
+def _whole_number(row: TableRow, column: str, low: int, high: int) -> int:
+    value = _number(row, column, low, high)
+    if value != int(value):
+        raise InputError(f"{column} {row.get(column)} is no whole number")
+    return int(value)
+
+
+def _plan_image(workspace: Workspace, row: TableRow, folder: Path, who: str) -> _Planned:
+    file = folder / Path(row.get("image")).expanduser()
+    if not file.is_file():
+        raise InputError(f"image {row.get('image')}: there is no such file")
+    try:
+        pixels = decode_image(file, max_pixels=workspace.settings.max_image_pixels)
+    except ValueError as error:
+        raise InputError(str(error)) from None
+    mpp = _number(row, "resolution", 0.05, 100) if row.get("resolution") else None
+    png = encode_png(pixels)
+    height, width = pixels.shape[:2]
+    organ = organ_name(row.get("organ"))
+    slide = Slide(
+        id=new_id("sld"),
+        created_by=who,
+        kind="image",
+        name=file.name,
+        path=str(file.absolute()),
+        content_sha256=hashlib.sha256(file.read_bytes()).hexdigest(),
+        width=width,
+        height=height,
+        mpp=mpp,
+        mpp_source="table",
+        organ=organ,
+        source=checked_field("source", row.get("source"), required=True) or "",
+        licence=checked_field("licence", row.get("licence"), required=True) or "",
+        species=checked_field("species", row.get("species")) or workspace.settings.species,
+        stain=checked_field("stain", row.get("stain")) or workspace.settings.stain,
+        institution=checked_field("institution", row.get("institution")),
+        study=checked_field("study", row.get("study")),
+    )
+    roi = _selected_roi(slide, 0, 0, width, mpp, png, who)
+    return _Planned(roi=roi, image_slide=slide, png=png)
+
+
+def _plan_place(row: TableRow, slides: list[Slide], who: str) -> _Planned:
+    matches = [slide for slide in slides if row.get("slide") in (slide.id, slide.name)]
+    if len(matches) != 1:
+        what = "there is no slide" if not matches else f"{len(matches)} slides are named"
+        raise InputError(f"{what} {row.get('slide')!r}; 'slides list' shows ids")
+    slide = matches[0]
+    size = _whole_number(row, "size", 32, MAX_ROI_SIZE)
+    mpp = _number(row, "resolution", 0.05, 100)
+    x = _whole_number(row, "x", 0, slide.width)
+    y = _whole_number(row, "y", 0, slide.height)
+    width0 = size * mpp / (slide.mpp or mpp)
+    if x + width0 > slide.width + 1 or y + width0 > slide.height + 1:
+        raise InputError(
+            f"the ROI reaches beyond the slide: it spans {width0:.0f} level-0 pixels from ({x}, {y}), "
+            f"the slide has {slide.width} × {slide.height}"
+        )
+    with open_slide(Path(slide.path), mpp=slide.mpp) as opened:
+        png = encode_png(opened.read_region(Region(x, y, size, mpp)))
+    return _Planned(roi=_selected_roi(slide, x, y, size, mpp, png, who), image_slide=None, png=png)
+
+
+def _selected_roi(slide: Slide, x: int, y: int, size: int, mpp: float | None, png: bytes, who: str) -> Roi:
+    identifier = new_id("roi")
+    return Roi(
+        id=identifier,
+        created_by=who,
+        slide_id=slide.id,
+        organ=slide.organ,
+        x=x,
+        y=y,
+        size=size,
+        mpp=mpp,
+        magnification=magnification_label(mpp) if mpp is not None else "unknown",
+        state="selected",
+        draw={"imported": True},
+        image_path=f"rois/{identifier}.png",
+        image_sha256=hashlib.sha256(png).hexdigest(),
+    )

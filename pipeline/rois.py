@@ -1,0 +1,320 @@
+"""Regions of interest: candidates are drawn on tissue, a few of them selected, others imported or rejected."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlmodel import Session, col, func, select
+
+from db import new_id
+from db.tables import Binning, Roi, Seed, Slide
+from evaluation.encoders import pick_spread
+from evaluation.slides import (
+    Region,
+    SlideError,
+    TissueMask,
+    encode_png,
+    explain_no_regions,
+    magnification_label,
+    mpp_of_magnification,
+    open_slide,
+    sample_regions,
+)
+from pipeline.errors import InputError, NotFoundError
+from pipeline.ingest import list_slides, organ_name
+from pipeline.progress import Progress, silent
+from pipeline.states import move
+from pipeline.workspace import Workspace, write_atomically
+
+THUMBNAIL_PX = 256
+"""Side of a candidate's stored picture; its full-size PNG is written when it is selected."""
+
+MAX_CANDIDATES = 20_000
+MAX_ROI_SIZE = 4_096
+
+
+@dataclass(frozen=True)
+class SampleReport:
+    """How many candidates were asked for, drawn, and new (drawn before: the same seed gives the same draw)."""
+
+    asked: int
+    drawn: int
+    added: int
+    problems: tuple[str, ...] = ()
+
+
+def _check_range(name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        raise InputError(f"--{name} is {value}; it must lie between {low} and {high}. Nothing was changed.")
+
+
+def sample_candidates(
+    workspace: Workspace,
+    *,
+    organ: str,
+    count: int,
+    size: int = 1024,
+    magnification: float = 20.0,
+    min_tissue: float = 0.5,
+    max_overlap: float = 0.25,
+    seed: int = 0,
+    who: str,
+    progress: Progress = silent,
+) -> SampleReport:
+    """Draw candidates at random on an organ's tissue, spread over its slides (VIPER section 3.2).
+
+    Args:
+        workspace: whose slides.
+        organ: which organ's slides.
+        count: how many; fewer come out where tissue, overlap or size allow no more.
+        size: side in output pixels.
+        magnification: 20 for 0.5 µm per output pixel, 5 for 2, 2.5 for 4.
+        min_tissue: smallest share of tissue in a candidate, 0 to 1.
+        max_overlap: largest shared area of two candidates of one slide, as a share of one, 0 to below 1.
+        seed: the same seed gives the same draw on the same slides.
+        who: the account that draws.
+        progress: told after each candidate.
+
+    Raises:
+        InputError: a value is out of range, or the organ has no slide.
+    """
+    _check_range("count", count, 1, MAX_CANDIDATES)
+    _check_range("size", size, 32, MAX_ROI_SIZE)
+    _check_range("magnification", magnification, 0.5, 80)
+    _check_range("min-tissue", min_tissue, 0, 1)
+    _check_range("max-overlap", max_overlap, 0, 0.99)
+    slides = list_slides(workspace, organ=organ)
+    if not slides:
+        raise InputError(f"There is no slide of {organ_name(organ)}; add one with 'slides add'.")
+    mpp = mpp_of_magnification(magnification)
+    # By content, not by id: the same slides in another workspace give the same draw.
+    masks = {slide.content_sha256: _tissue_mask(workspace, slide) for slide in slides}
+    draw = {"seed": seed, "min_tissue": min_tissue, "max_overlap": max_overlap}
+    taken = _regions_of_other_draws(workspace, slides, {**draw, "size": size, "mpp": mpp})
+    drawn = sample_regions(
+        masks,
+        count=count,
+        size=size,
+        mpp=mpp,
+        min_tissue=min_tissue,
+        max_overlap=max_overlap,
+        seed=seed,
+        taken=taken,
+    )
+    total = sum(len(regions) for regions in drawn.values())
+    done = added = 0
+    problems: list[str] = []
+    if not total:
+        problems = [
+            f"{slide.name}: {why}"
+            for slide in slides
+            if (why := explain_no_regions(masks[slide.content_sha256], size=size, mpp=mpp, min_tissue=min_tissue))
+        ]
+    for slide in slides:
+        regions = drawn.get(slide.content_sha256, [])
+        try:
+            added += _store_candidates(workspace, slide, regions, draw, who)
+        except SlideError as error:
+            problems.append(str(error))
+        done += len(regions)
+        progress(done, total, slide.name)
+    return SampleReport(asked=count, drawn=total, added=added, problems=tuple(problems))
+
+
+def _tissue_mask(workspace: Workspace, slide: Slide) -> TissueMask:
+    path = workspace.slides / slide.id / "tissue.png"
+    if not path.is_file():
+        raise InputError(f"{path} is missing: the workspace is damaged. Restore it from a copy.")
+    return TissueMask.from_png_bytes(path.read_bytes())
+
+
+def _regions_of_other_draws(
+    workspace: Workspace, slides: Sequence[Slide], draw: dict[str, float]
+) -> dict[str, list[Region]]:
+    """Return the ROIs that a draw must not overlap, by slide content.
+
+    Those that the same draw made before do not count: it then gives the same ROIs again.
+    """
+    contents = {slide.id: slide.content_sha256 for slide in slides}
+    taken: dict[str, list[Region]] = {}
+    with workspace.reading() as session:
+        for roi in session.exec(select(Roi).where(col(Roi.slide_id).in_(contents))):
+            if roi.mpp is not None and {**roi.draw, "size": roi.size, "mpp": roi.mpp} != draw:
+                region = Region(roi.x, roi.y, roi.size, roi.mpp, roi.tissue_share or 0.0)
+                taken.setdefault(contents[roi.slide_id], []).append(region)
+    return taken
+
+
+def _store_candidates(
+    workspace: Workspace, slide: Slide, regions: Sequence[Region], draw: dict[str, float], who: str
+) -> int:
+    with workspace.reading() as session:
+        known = {
+            (x, y, size, mpp)
+            for x, y, size, mpp in session.exec(select(Roi.x, Roi.y, Roi.size, Roi.mpp).where(Roi.slide_id == slide.id))
+        }
+    fresh = [region for region in regions if (region.x, region.y, region.size, region.mpp) not in known]
+    if not fresh:
+        return 0
+    rows: list[Roi] = []
+    with open_slide(Path(slide.path), mpp=slide.mpp) as opened:
+        for region in fresh:
+            identifier = new_id("roi")
+            small = Region(region.x, region.y, THUMBNAIL_PX, region.mpp * region.size / THUMBNAIL_PX)
+            thumbnail = f"thumbnails/{identifier}.png"
+            pixels = opened.read_region(small if region.size > THUMBNAIL_PX else region)
+            write_atomically(workspace.root / thumbnail, encode_png(pixels))
+            rows.append(
+                Roi(
+                    id=identifier,
+                    created_by=who,
+                    slide_id=slide.id,
+                    organ=slide.organ,
+                    x=region.x,
+                    y=region.y,
+                    size=region.size,
+                    mpp=region.mpp,
+                    magnification=magnification_label(region.mpp),
+                    tissue_share=region.tissue_share,
+                    draw=draw,
+                    thumbnail_path=thumbnail,
+                )
+            )
+    with workspace.writing() as session:
+        session.add_all(rows)
+    return len(rows)
+
+
+def list_rois(
+    workspace: Workspace, *, organ: str | None = None, states: Sequence[str] = ("selected",)
+) -> list[tuple[Roi, Slide]]:
+    """Return ROIs in given states with their slides, by organ, bin and distance to the bin's centre."""
+    query = (
+        select(Roi, Slide)
+        .where(Roi.slide_id == Slide.id, col(Roi.withdrawn_at).is_(None), col(Roi.state).in_(states))
+        .order_by(col(Roi.organ), col(Roi.bin), col(Roi.bin_distance), col(Roi.id))
+    )
+    if organ is not None:
+        query = query.where(Roi.organ == organ_name(organ))
+    with workspace.reading() as session:
+        return [(roi, slide) for roi, slide in session.exec(query)]
+
+
+def get_roi(workspace: Workspace, roi_id: str) -> tuple[Roi, Slide]:
+    """Return one ROI and its slide.
+
+    Raises:
+        NotFoundError: there is none of this id.
+    """
+    with workspace.reading() as session:
+        found = session.exec(select(Roi, Slide).where(Roi.slide_id == Slide.id, Roi.id == roi_id)).first()
+    if found is None:
+        raise NotFoundError(f"There is no ROI {roi_id} in this workspace.")
+    return found
+
+
+def current_binning(workspace: Workspace, organ: str) -> Binning | None:
+    """Return the organ's latest clustering, or None before `rois bin`."""
+    query = select(Binning).where(Binning.organ == organ_name(organ), col(Binning.current))
+    with workspace.reading() as session:
+        return session.exec(query).first()
+
+
+def select_roi(workspace: Workspace, roi_id: str, *, who: str) -> Roi:
+    """Select a ROI: its image is read at full size, stored as PNG, and it joins the seed queue.
+
+    Raises:
+        SlideError: the slide cannot be read any more.
+        InputError: the ROI is selected already.
+    """
+    roi, slide = get_roi(workspace, roi_id)
+    if roi.image_path is None and roi.state != "selected":
+        with open_slide(Path(slide.path), mpp=slide.mpp) as opened:
+            data = encode_png(opened.read_region(Region(roi.x, roi.y, roi.size, _resolution(roi, slide))))
+        image_path = f"rois/{roi.id}.png"
+        write_atomically(workspace.root / image_path, data)
+        image_sha256: str | None = hashlib.sha256(data).hexdigest()
+    else:
+        image_path, image_sha256 = roi.image_path or "", roi.image_sha256
+    with workspace.writing() as session:
+        row = _row(session, roi_id)
+        move(session, row, "selected", who=who)
+        row.image_path, row.image_sha256 = image_path, image_sha256
+    return row
+
+
+def _resolution(roi: Roi, slide: Slide) -> float:
+    resolution = roi.mpp or slide.mpp
+    if resolution is None:
+        raise InputError(f"ROI {roi.id} has no resolution; import it again with one")
+    return resolution
+
+
+def reject_roi(workspace: Workspace, roi_id: str, *, who: str, reason: str | None = None) -> Roi:
+    """Take a ROI out of the candidates; it can come back with `return_roi`."""
+    return _move_roi(workspace, roi_id, "rejected", who, reason)
+
+
+def return_roi(workspace: Workspace, roi_id: str, *, who: str) -> Roi:
+    """Undo a selection or a rejection.
+
+    Raises:
+        InputError: the ROI has seeds, which would lose their image.
+    """
+    return _move_roi(workspace, roi_id, "candidate", who, None)
+
+
+def _move_roi(workspace: Workspace, roi_id: str, to: str, who: str, reason: str | None) -> Roi:
+    with workspace.writing() as session:
+        row = _row(session, roi_id)
+        live = select(func.count()).where(
+            Seed.roi_id == roi_id, col(Seed.withdrawn_at).is_(None), Seed.state != "dropped"
+        )
+        if row.state == "selected" and session.exec(live).one():
+            raise InputError(f"ROI {roi_id} has a seed question; drop the seed first")
+        move(session, row, to, who=who, reason=reason)
+    return row
+
+
+def _row(session: Session, roi_id: str) -> Roi:
+    row = session.get(Roi, roi_id)
+    if row is None:
+        raise NotFoundError(f"There is no ROI {roi_id} in this workspace.")
+    return row
+
+
+def select_across_bins(
+    workspace: Workspace, *, organ: str, per_bin: int, who: str, progress: Progress = silent
+) -> list[Roi]:
+    """Select up to `per_bin` candidates of every bin, the most typical first (VIPER section 3.2).
+
+    ROIs that are selected already count, so that a second call selects nothing more.
+
+    Raises:
+        InputError: the organ has no bins yet.
+    """
+    _check_range("per-bin", per_bin, 1, 1_000)
+    if current_binning(workspace, organ) is None:
+        raise InputError(f"The candidates of {organ_name(organ)} have no bins yet; run 'rois bin' first.")
+    rows = [roi for roi, _ in list_rois(workspace, organ=organ, states=("candidate", "selected"))]
+    binned = [roi for roi in rows if roi.bin is not None and roi.bin_distance is not None]
+    taken: dict[int, int] = {}
+    for roi in binned:
+        if roi.state == "selected" and roi.bin is not None:
+            taken[roi.bin] = taken.get(roi.bin, 0) + 1
+    free = [roi for roi in binned if roi.state == "candidate"]
+    picks = pick_spread([r.bin or 0 for r in free], [r.bin_distance or 0.0 for r in free], per_bin)
+    chosen: list[Roi] = []
+    for index in picks:
+        bin_number = free[index].bin or 0
+        if taken.get(bin_number, 0) < per_bin:
+            taken[bin_number] = taken.get(bin_number, 0) + 1
+            chosen.append(free[index])
+    selected: list[Roi] = []
+    for number, roi in enumerate(chosen, start=1):
+        selected.append(select_roi(workspace, roi.id, who=who))
+        progress(number, len(chosen), roi.id)
+    return selected

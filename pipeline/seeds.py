@@ -1,0 +1,236 @@
+"""Seed questions: question, answer and category that a pathologist writes for one ROI."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlmodel import Session, col, select
+
+from db import new_id, record_event
+from db.tables import Item, Roi, Seed, Slide
+from evaluation.items import CATEGORIES, normalise_text
+from pipeline.csv_tables import read_table
+from pipeline.errors import ConflictError, InputError, NotFoundError
+from pipeline.states import move
+from pipeline.workspace import Workspace
+
+SEED_COLUMNS = ("roi", "question", "answer", "category", "author", "notes")
+_REQUIRED = ("roi", "question", "answer", "category", "author")
+_TRUTH_WORDS = {"true": True, "false": False}
+
+
+@dataclass(frozen=True)
+class SeedText:
+    """What a person writes. A seed that is a statement has the answer `true` or `false`."""
+
+    question: str
+    answer: str
+    category: str
+    notes: str = ""
+
+    @property
+    def is_true(self) -> bool | None:
+        """The truth value of a statement, None for a question."""
+        return _TRUTH_WORDS.get(self.answer.casefold())
+
+
+def checked_seed(text: SeedText, *, max_length: int) -> SeedText:
+    """Return the texts normalised.
+
+    Raises:
+        InputError: listing everything that is wrong.
+    """
+    question, answer = normalise_text(text.question), normalise_text(text.answer)
+    notes = normalise_text(text.notes)
+    problems = []
+    for name, value in (("question", question), ("answer", answer)):
+        if not value:
+            problems.append(f"{name} is empty")
+    for name, value in (("question", question), ("answer", answer), ("notes", notes)):
+        if len(value) > max_length:
+            problems.append(f"{name} has {len(value)} characters; at most {max_length} are allowed")
+    if text.category not in CATEGORIES:
+        problems.append(f"category {text.category!r} is unknown (known: {', '.join(CATEGORIES)})")
+    if problems:
+        raise InputError("The seed question is not complete", problems)
+    return SeedText(question=question, answer=answer, category=text.category, notes=notes)
+
+
+def save_seed(
+    workspace: Workspace,
+    text: SeedText,
+    *,
+    roi_id: str,
+    who: str,
+    seed_id: str | None = None,
+    expected_version: int | None = None,
+) -> Seed:
+    """Write a new seed for a selected ROI, or change one that has no items yet.
+
+    Args:
+        workspace: where.
+        text: question, answer, category and notes.
+        roi_id: the selected ROI.
+        who: the author.
+        seed_id: the seed to change; None writes a new one.
+        expected_version: the row version that the editor saw; another one now is a conflict.
+
+    Raises:
+        InputError: the text is not complete, or the seed cannot be edited any more.
+        ConflictError: somebody else changed the seed in between.
+    """
+    text = checked_seed(text, max_length=workspace.settings.max_text_length)
+    with workspace.writing() as session:
+        roi = session.get(Roi, roi_id)
+        if roi is None:
+            raise NotFoundError(f"There is no ROI {roi_id} in this workspace.")
+        if roi.state != "selected":
+            raise InputError(f"ROI {roi_id} is {roi.state}; only a selected ROI takes a seed question")
+        if seed_id is None:
+            return _add(session, text, roi_id=roi_id, author=who, who=who)
+        seed = get_seed_row(session, seed_id)
+        if expected_version is not None and seed.row_version != expected_version:
+            raise ConflictError(
+                f"{seed.author} changed this seed at {seed.changed_at:%H:%M:%S} UTC to: "
+                f"{seed.question} - {seed.answer}. Your text was not saved; compare and save again."
+            )
+        if seed.state not in ("written", "failed", "dropped"):
+            raise InputError(f"The seed is {seed.state}: it has items, edit those instead")
+        old = _texts(seed)
+        seed.question, seed.answer, seed.is_true = text.question, text.answer, text.is_true
+        seed.category, seed.notes = text.category, text.notes
+        if seed.state != "written":
+            move(session, seed, "written", who=who)
+        record_event(session, who=who, action="edit", row=seed, old=old, new=_texts(seed))
+        session.add(seed)
+        return seed
+
+
+def _add(session: Session, text: SeedText, *, roi_id: str, author: str, who: str) -> Seed:
+    seed = Seed(
+        id=new_id("seed"),
+        created_by=who,
+        roi_id=roi_id,
+        question=text.question,
+        answer=text.answer,
+        is_true=text.is_true,
+        category=text.category,
+        author=author,
+        notes=text.notes,
+    )
+    session.add(seed)
+    record_event(session, who=who, action="write", row=seed, new=_texts(seed))
+    return seed
+
+
+def _texts(seed: Seed) -> dict[str, str]:
+    return {
+        "question": seed.question,
+        "answer": seed.answer,
+        "category": seed.category,
+        "notes": seed.notes,
+    }
+
+
+def get_seed_row(session: Session, seed_id: str) -> Seed:
+    """Return a seed within an open session.
+
+    Raises:
+        NotFoundError: there is none of this id.
+    """
+    seed = session.get(Seed, seed_id)
+    if seed is None:
+        raise NotFoundError(f"There is no seed {seed_id} in this workspace.")
+    return seed
+
+
+def drop_seed(workspace: Workspace, seed_id: str, *, reason: str, who: str) -> Seed:
+    """Drop a seed with a reason; its items are withdrawn with it. `restore_seed` takes it back."""
+    reason = normalise_text(reason)
+    if not reason:
+        raise InputError("Say why the seed is dropped")
+    with workspace.writing() as session:
+        seed = get_seed_row(session, seed_id)
+        items = session.exec(select(Item).where(Item.seed_id == seed_id, Item.state != "withdrawn")).all()
+        if any(item.state == "released" for item in items):
+            raise InputError(f"Items of seed {seed_id} are released; withdraw them from the release first")
+        for item in items:
+            move(session, item, "withdrawn", who=who, reason=f"seed dropped: {reason}")
+        move(session, seed, "dropped", who=who, reason=reason)
+        return seed
+
+
+def restore_seed(workspace: Workspace, seed_id: str, *, who: str) -> Seed:
+    """Undo a drop: the seed is written again and can be given to the generator."""
+    with workspace.writing() as session:
+        seed = get_seed_row(session, seed_id)
+        move(session, seed, "written", who=who)
+        return seed
+
+
+def import_seeds(workspace: Workspace, path: Path, *, who: str) -> list[Seed]:
+    """Import seeds from a CSV file with columns roi, question, answer, category, author and, if wanted, notes.
+
+    Raises:
+        InputError: a row is wrong; every bad row is listed with its line and nothing is imported.
+    """
+    rows = read_table(path, required=_REQUIRED, known=SEED_COLUMNS)
+    problems: list[str] = []
+    texts: list[SeedText] = []
+    with workspace.writing() as session:
+        selected = dict(session.exec(select(Roi.id, Roi.state)).all())
+        written = {
+            (seed.roi_id, seed.question, seed.answer)
+            for seed in session.exec(select(Seed).where(col(Seed.withdrawn_at).is_(None)))
+        }
+        for row in rows:
+            faults: list[str] = []
+            state = selected.get(row.get("roi"))
+            if state is None:
+                faults.append(f"there is no ROI {row.get('roi')!r} in this workspace")
+            elif state != "selected":
+                faults.append(f"ROI {row.get('roi')} is {state}, not selected")
+            if not row.get("author"):
+                faults.append("author is empty")
+            try:
+                text = checked_seed(
+                    SeedText(row.get("question"), row.get("answer"), row.get("category"), row.get("notes")),
+                    max_length=workspace.settings.max_text_length,
+                )
+            except InputError as error:
+                faults += error.problems
+            else:
+                if (row.get("roi"), text.question, text.answer) in written:
+                    faults.append("the same question and answer exist for this ROI already")
+                written.add((row.get("roi"), text.question, text.answer))
+                texts.append(text)
+            problems += [f"line {row.line}: {fault}" for fault in faults]
+        if problems:
+            raise InputError(f"{path}: {len(problems)} problems, nothing was imported", problems)
+        return [
+            _add(session, text, roi_id=row.get("roi"), author=row.get("author"), who=who)
+            for row, text in zip(rows, texts, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class SeedEntry:
+    """A seed with the ROI and slide that it asks about."""
+
+    seed: Seed
+    roi: Roi
+    slide: Slide
+
+
+def list_seeds(workspace: Workspace, *, states: tuple[str, ...] = ()) -> list[SeedEntry]:
+    """Return seeds, oldest first; only those in `states` where given."""
+    query = (
+        select(Seed, Roi, Slide)
+        .where(Seed.roi_id == Roi.id, Roi.slide_id == Slide.id, col(Seed.withdrawn_at).is_(None))
+        .order_by(col(Seed.created_at), col(Seed.id))
+    )
+    if states:
+        query = query.where(col(Seed.state).in_(states))
+    with workspace.reading() as session:
+        return [SeedEntry(seed, roi, slide) for seed, roi, slide in session.exec(query)]

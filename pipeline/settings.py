@@ -1,0 +1,91 @@
+"""Settings of a workspace: defaults, then its settings.toml, then environment variables, then flags."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import Field, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from pipeline.errors import InputError
+
+ENVIRONMENT_PREFIX = "HISTOCURATOR_"
+SETTINGS_FILE = "settings.toml"
+
+
+class Settings(BaseSettings):
+    """Every setting with its default. An environment variable is HISTOCURATOR_ and the name in capitals.
+
+    Keys and secrets are no settings: model providers read theirs from their own environment variables, and
+    they are never stored, logged or shown.
+    """
+
+    model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, extra="forbid")
+
+    database_url: str | None = None
+    """SQLAlchemy URL that replaces the workspace's SQLite file."""
+    species: str = "rat"
+    stain: str = "H&E"
+    audience: str = "veterinary pathology students and residents"
+    generator: str = "offline/author"
+    checker: str = "offline/test-wise"
+    judge: str = "offline/synonyms"
+    prompts: Path | None = None
+    """Folder whose prompt files replace those that ship with the program."""
+    encoder: str = "colour-texture"
+    model_concurrency: int = Field(default=8, ge=1, le=256)
+    max_output_tokens: int = Field(default=4096, ge=64)
+    max_image_pixels: int = Field(default=100_000_000, ge=1_000_000)
+    """An imported image with more pixels is refused."""
+    max_text_length: int = Field(default=4_000, ge=100)
+    max_upload_mb: int = Field(default=200, ge=1)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        file = cls.model_config.get("toml_file")
+        if file is None:
+            return (init_settings, env_settings)
+        return (init_settings, env_settings, TomlConfigSettingsSource(settings_cls))
+
+    @classmethod
+    def load(cls, workspace: Path, **flags: Any) -> Self:
+        """Read the settings of a workspace; flags that are None do not count.
+
+        Raises:
+            InputError: the file is no TOML, or a setting is unknown or has a wrong value.
+        """
+        file = workspace / SETTINGS_FILE
+
+        class _Here(cls):  # type: ignore[misc, valid-type]
+            model_config = SettingsConfigDict(
+                env_prefix=ENVIRONMENT_PREFIX, extra="forbid", toml_file=file if file.is_file() else None
+            )
+
+        given = {name: value for name, value in flags.items() if value is not None}
+        try:
+            loaded: Self = _Here(**given)
+        except tomllib.TOMLDecodeError as error:
+            raise InputError(f"{file} is not valid TOML: {error}") from None
+        except ValidationError as error:
+            problems = [
+                f"{'.'.join(map(str, fault['loc']))}: {fault['msg']} (value {fault.get('input')!r})"
+                for fault in error.errors()
+            ]
+            raise InputError(
+                f"Settings are wrong (in {file} or in the environment); nothing was changed:", problems
+            ) from None
+        return loaded

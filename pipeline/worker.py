@@ -1,0 +1,227 @@
+"""The worker: runs queued jobs as durable workflows; killed and started again, it goes on where it was."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import logging
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from threading import Event
+from typing import IO, Any, ParamSpec, TypeVar
+
+from dbos import DBOS, DBOSConfig
+
+from evaluation.models import ModelReply, ModelRequest, call_model
+from pipeline.benchmarks import evaluate_in_process
+from pipeline.bins import bin_candidates
+from pipeline.errors import InputError
+from pipeline.ingest import SlideMetadata, add_slides
+from pipeline.jobs import (
+    APPLICATION_NAME,
+    JOB_QUEUE,
+    PROGRESS_EVENT,
+    SEED_QUEUE,
+    WORKFLOW_NAME,
+)
+from pipeline.progress import Progress
+from pipeline.rois import sample_candidates, select_across_bins
+from pipeline.variants import ModelChoice, SeedResult, choose_models, develop_seed, pending_seeds
+from pipeline.workspace import Workspace
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PROGRESS_INTERVAL_S = 0.5
+MAX_WORKERS_PER_HOST = 16
+
+_log = logging.getLogger(__name__)
+_workspace: Workspace | None = None
+
+
+class JobCancelledError(Exception):
+    """The job was cancelled while it ran; what it finished stays."""
+
+
+def _here() -> Workspace:
+    if _workspace is None:
+        raise RuntimeError("no worker runs in this process")
+    return _workspace
+
+
+class DurableSteps:
+    """Makes calls and writes as recorded steps: after a crash a finished one is read back, not made again."""
+
+    async def call(self, request: ModelRequest) -> ModelReply:
+        """See pipeline.steps.Steps."""
+        return await DBOS.run_step_async({"name": "model call"}, call_model, request)
+
+    async def write(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """See pipeline.steps.Steps."""
+
+        async def in_thread() -> T:
+            return await asyncio.to_thread(function, *args, **kwargs)
+
+        return await DBOS.run_step_async({"name": function.__name__}, in_thread)
+
+
+def _reporter(job_id: str) -> Progress:
+    """Return a progress callback that tells the queue, twice a second, and ends a cancelled job."""
+    last = 0.0
+
+    def report(done: int, total: int, message: str, /) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if done < total and now - last < PROGRESS_INTERVAL_S:
+            return
+        last = now
+        DBOS.set_event(PROGRESS_EVENT, {"done": done, "total": total, "message": message})
+        status = DBOS.get_workflow_status(job_id)
+        if status is not None and status.status == "CANCELLED":
+            raise JobCancelledError("cancelled")
+
+    return report
+
+
+def _add_slides(parameters: dict[str, Any], who: str, progress: Progress) -> dict[str, Any]:
+    report = add_slides(
+        _here(),
+        [Path(path) for path in parameters["paths"]],
+        SlideMetadata(**parameters["metadata"]),
+        mpp=parameters.get("mpp"),
+        who=who,
+        progress=progress,
+    )
+    return {"added": [slide.id for slide in report.added], "problems": report.problems}
+
+
+def _sample(parameters: dict[str, Any], who: str, progress: Progress) -> dict[str, Any]:
+    return asdict(sample_candidates(_here(), **parameters, who=who, progress=progress))
+
+
+def _bin(parameters: dict[str, Any], who: str, progress: Progress) -> dict[str, Any]:
+    binning = bin_candidates(_here(), **parameters, who=who, progress=progress)
+    return {"binning": binning.id, "bins": binning.bins, "sizes": binning.sizes}
+
+
+def _select(parameters: dict[str, Any], who: str, progress: Progress) -> dict[str, Any]:
+    rois = select_across_bins(_here(), **parameters, who=who, progress=progress)
+    return {"selected": [roi.id for roi in rois]}
+
+
+def _evaluate(parameters: dict[str, Any], who: str, progress: Progress) -> dict[str, Any]:
+    return evaluate_in_process(_here(), parameters, who=who, progress=progress)
+
+
+_WORK: dict[str, Callable[[dict[str, Any], str, Progress], dict[str, Any]]] = {
+    "add_slides": _add_slides,
+    "sample": _sample,
+    "bin": _bin,
+    "select": _select,
+    "evaluate": _evaluate,
+}
+
+
+@DBOS.workflow(name=WORKFLOW_NAME)
+async def run_job(kind: str, parameters: dict[str, Any], who: str) -> dict[str, Any]:
+    """Run one job: generation becomes one workflow per seed, anything else one step that can be repeated."""
+    if kind == "generate":
+        return await _generate(parameters, who)
+    job_id = DBOS.workflow_id or ""
+
+    async def work() -> dict[str, Any]:
+        return await asyncio.to_thread(_WORK[kind], parameters, who, _reporter(job_id))
+
+    return await DBOS.run_step_async({"name": kind}, work)
+
+
+async def _generate(parameters: dict[str, Any], who: str) -> dict[str, Any]:
+    def plan() -> tuple[ModelChoice, list[str]]:
+        models = choose_models(_here(), generator=parameters.get("generator"), checker=parameters.get("checker"))
+        return models, parameters.get("seed_ids") or pending_seeds(_here())
+
+    models, seed_ids = await DBOS.run_step_async({"name": "plan"}, plan)
+    await DBOS.set_event_async(
+        PROGRESS_EVENT, {"done": 0, "total": len(seed_ids), "message": f"{models.generator} writes"}
+    )
+    units = [await DBOS.enqueue_workflow_async(SEED_QUEUE, run_seed, seed_id, models, who) for seed_id in seed_ids]
+    results: list[SeedResult] = []
+    for unit in units:
+        result = await unit.get_result()
+        results.append(result)
+        await DBOS.set_event_async(
+            PROGRESS_EVENT,
+            {"done": len(results), "total": len(units), "message": f"{result.seed_id} {result.state}"},
+        )
+    return {
+        "ready": sum(result.state == "ready" for result in results),
+        "failed": [asdict(result) for result in results if result.state != "ready"],
+        "generator": models.generator,
+        "checker": models.checker,
+    }
+
+
+@DBOS.workflow(name="histocurator_seed")
+async def run_seed(seed_id: str, models: ModelChoice, who: str) -> SeedResult:
+    """Take one seed to its items: one unit of work, one workflow."""
+    workflow_id = DBOS.workflow_id or ""
+    return await develop_seed(
+        _here(),
+        seed_id,
+        models=models,
+        generation_id=f"gen_{workflow_id}",
+        holder=f"job:{workflow_id}",
+        steps=DurableSteps(),
+        who=who,
+    )
+
+
+def run_worker(workspace: Workspace, *, stop: Event) -> None:
+    """Work on the queue until `stop` is set.
+
+    Raises:
+        InputError: too many workers run on this host already.
+    """
+    global _workspace
+    slot, lock = _take_slot(workspace)
+    _workspace = workspace
+    configuration: DBOSConfig = {
+        "name": APPLICATION_NAME,
+        "system_database_url": workspace.queue_url,
+        "application_version": version("histocurator"),
+        # The same id after a restart: that is how a killed worker's jobs are found again.
+        "executor_id": f"{socket.gethostname()}-{slot}",
+        "log_level": "WARNING",
+        "notification_listener_polling_interval_sec": 0.2,
+    }
+    DBOS(config=configuration)
+    try:
+        DBOS.launch()
+        DBOS.register_queue(JOB_QUEUE, worker_concurrency=2, polling_interval_sec=0.3)
+        DBOS.register_queue(
+            SEED_QUEUE,
+            worker_concurrency=workspace.settings.model_concurrency,
+            polling_interval_sec=0.3,
+        )
+        _log.info("worker %s waits for jobs of %s", slot, workspace.root)
+        stop.wait()
+    finally:
+        DBOS.destroy()
+        lock.close()
+
+
+def _take_slot(workspace: Workspace) -> tuple[int, IO[str]]:
+    """Return the lowest free worker number of this host, held by a lock that ends with the process."""
+    for slot in range(MAX_WORKERS_PER_HOST):
+        lock = (workspace.cache / f"worker-{socket.gethostname()}-{slot}.lock").open("w")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            lock.close()
+            continue
+        return slot, lock
+    raise InputError(f"{MAX_WORKERS_PER_HOST} workers run on this machine already")

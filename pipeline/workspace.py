@@ -1,0 +1,230 @@
+"""A workspace: one folder with the database, images, features, releases and runs of a project."""
+
+from __future__ import annotations
+
+import getpass
+import logging
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import DatabaseError
+from sqlmodel import Session, col, select
+
+from db import SchemaError, connect, migrate, new_id, read_session, write_session
+from db.tables import Account
+from pipeline.errors import InputError
+from pipeline.settings import SETTINGS_FILE, Settings
+
+DATABASE_FILE = "histocurator.db"
+QUEUE_FILE = "queue.sqlite"
+WORKSPACE_VARIABLE = "HISTOCURATOR_WORKSPACE"
+
+_FOLDERS = ("slides", "rois", "thumbnails", "features", "releases", "runs", "logs", "cache", "copies")
+
+_SETTINGS_TEMPLATE = """\
+# Settings of this workspace. A line that begins with # is a default; take the # away to change it.
+# An environment variable (HISTOCURATOR_ and the name in capitals) wins over this file, a flag over both.
+# Keys of model providers do not belong here: set the provider's own environment variable.
+
+# species = "rat"
+# stain = "H&E"
+# audience = "veterinary pathology students and residents"
+# generator = "offline/author"      # or "openai/NAME", "anthropic/NAME", "openai-api/SERVER/NAME", ...
+# checker = "offline/test-wise"
+# judge = "offline/synonyms"
+# prompts = "prompts"               # a folder whose prompt files replace those that ship
+# encoder = "colour-texture"
+# model_concurrency = 8
+# max_output_tokens = 4096
+# max_image_pixels = 100000000
+# max_text_length = 4000
+# max_upload_mb = 200
+"""
+
+_log = logging.getLogger(__name__)
+
+
+def operating_system_user() -> str:
+    """Return the name of the person that this process runs as."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid-{os.getuid()}"
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """An open workspace. `root` is absolute; `migrated_copy` is the copy made before a schema change."""
+
+    root: Path
+    settings: Settings
+    engine: Engine
+    migrated_copy: Path | None = None
+
+    @property
+    def slides(self) -> Path:
+        """Thumbnails and tissue masks of slides; the slide files themselves stay where they are."""
+        return self.root / "slides"
+
+    @property
+    def rois(self) -> Path:
+        """PNGs of selected ROIs."""
+        return self.root / "rois"
+
+    @property
+    def thumbnails(self) -> Path:
+        """Small pictures of candidates."""
+        return self.root / "thumbnails"
+
+    @property
+    def features(self) -> Path:
+        """Embeddings, one HDF5 file per organ and encoder."""
+        return self.root / "features"
+
+    @property
+    def releases(self) -> Path:
+        """Where releases are built unless a folder is given."""
+        return self.root / "releases"
+
+    @property
+    def runs(self) -> Path:
+        """Where evaluations started in the app are written."""
+        return self.root / "runs"
+
+    @property
+    def cache(self) -> Path:
+        """Caches and logs of the model library."""
+        return self.root / "cache"
+
+    @property
+    def log_file(self) -> Path:
+        """The rotating log."""
+        return self.root / "logs" / "histocurator.log"
+
+    @property
+    def queue_url(self) -> str:
+        """Where the job queue lives: beside the SQLite file, or in the PostgreSQL that replaces it."""
+        if self.settings.database_url and not self.settings.database_url.startswith("sqlite"):
+            return self.settings.database_url
+        return f"sqlite:///{self.root / QUEUE_FILE}"
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """Open a session for reading."""
+        with read_session(self.engine) as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """Open one writing transaction."""
+        with write_session(self.engine) as session:
+            yield session
+
+    def owner(self) -> Account:
+        """Return the account of the person who made the workspace."""
+        with self.reading() as session:
+            return session.exec(select(Account).where(col(Account.operating_system_owner))).one()
+
+    def is_operating_system_owner(self) -> bool:
+        """Say whether this process runs as the person whom the workspace's folder belongs to."""
+        return self.root.stat().st_uid == os.geteuid()
+
+
+def create_workspace(root: Path) -> Workspace:
+    """Make a workspace in an empty or new folder.
+
+    Raises:
+        InputError: the folder holds other things, or is a workspace already.
+    """
+    root = root.expanduser().absolute()
+    if (root / DATABASE_FILE).exists() or (root / SETTINGS_FILE).exists():
+        raise InputError(f"{root} is a workspace already; open it with --workspace {root}")
+    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+        raise InputError(f"{root} is not an empty folder; choose a new folder, nothing was changed")
+    root.mkdir(parents=True, exist_ok=True)
+    for folder in _FOLDERS:
+        (root / folder).mkdir(exist_ok=True)
+    write_atomically(root / SETTINGS_FILE, _SETTINGS_TEMPLATE.encode())
+    workspace = open_workspace(root)
+    with workspace.writing() as session:
+        if session.exec(select(Account).where(col(Account.operating_system_owner))).first() is None:
+            name = operating_system_user()
+            session.add(
+                Account(
+                    id=new_id("acc"),
+                    created_by=name,
+                    name=name,
+                    display_name=name,
+                    role="admin",
+                    operating_system_owner=True,
+                )
+            )
+    return workspace
+
+
+def find_workspace(given: Path | None) -> Path:
+    """Return the workspace folder: the one given, else the one in HISTOCURATOR_WORKSPACE.
+
+    Raises:
+        InputError: none is named.
+    """
+    if given is not None:
+        return given
+    named = os.environ.get(WORKSPACE_VARIABLE)
+    if not named:
+        raise InputError(
+            f"No workspace is named. Give --workspace DIR or set {WORKSPACE_VARIABLE}; "
+            "'histocurator init DIR' makes one."
+        )
+    return Path(named)
+
+
+def open_workspace(root: Path, **flags: Any) -> Workspace:
+    """Open a workspace, bring its schema up to date, and return it.
+
+    Args:
+        root: its folder.
+        flags: settings that win over file and environment; None does not count.
+
+    Raises:
+        InputError: no workspace there, wrong settings, or a database that cannot be used.
+    """
+    root = root.expanduser().absolute()
+    if not (root / SETTINGS_FILE).is_file():
+        raise InputError(f"{root} is no workspace: it has no {SETTINGS_FILE}. 'histocurator init {root}' makes one.")
+    settings = Settings.load(root, **flags)
+    for folder in _FOLDERS:
+        (root / folder).mkdir(exist_ok=True)
+    engine = connect(settings.database_url or f"sqlite:///{root / DATABASE_FILE}")
+    try:
+        copy = migrate(engine, copies=root / "copies")
+    except SchemaError as error:
+        raise InputError(str(error)) from None
+    except DatabaseError as error:
+        raise InputError(f"The database of {root} cannot be opened: {error.orig}") from None
+    if copy is not None:
+        _log.warning("The schema was brought up to date; a copy of the old database is %s", copy)
+    return Workspace(root=root, settings=settings, engine=engine, migrated_copy=copy)
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file so that a reader, or a crash, sees the old or the new one and nothing between."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
