@@ -1,0 +1,1 @@
+"""Presentation only: command line, browser app and worker over pipeline and evaluation."""

@@ -1,0 +1,69 @@
+"""Puts the command groups together and turns errors into a message and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from curator_app.cli import doctor, evaluate, items, releases, rois, seeds, slides, workspaces
+from curator_app.cli._output import EXIT_BAD_INPUT, MissingExtraError, is_input_error, to_stderr
+
+app = typer.Typer(
+    name="histocurator",
+    help="Build, validate, release and run pathology benchmarks.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    add_completion=False,
+)
+app.command("doctor")(doctor.doctor)
+app.command("demo")(workspaces.demo)
+app.command("init")(workspaces.init)
+app.command("serve")(workspaces.serve)
+app.command("worker")(workspaces.worker)
+app.add_typer(slides.slides_app, name="slides")
+app.add_typer(rois.rois_app, name="rois")
+app.add_typer(seeds.seeds_app, name="seeds")
+app.add_typer(items.items_app, name="items")
+app.add_typer(releases.release_app, name="release")
+app.add_typer(evaluate.eval_app, name="eval")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(version("histocurator"))
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Build, validate, release and run pathology benchmarks."""
+
+
+def main() -> None:
+    """Run the command line; exit 0 done, 1 nothing usable came out, 2 bad input."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        to_stderr("Stopped. What was finished is kept; run the command again to go on.")
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output went away, as `head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except MissingExtraError as error:
+        to_stderr(str(error))
+        sys.exit(EXIT_BAD_INPUT)
+    except Exception as error:
+        if is_input_error(error):
+            to_stderr(f"Error: {error}")
+            sys.exit(EXIT_BAD_INPUT)
+        raise

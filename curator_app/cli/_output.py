@@ -1,0 +1,151 @@
+"""What commands share: options, machine-readable output on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from pipeline.workspace import Workspace
+
+EXIT_DONE = 0
+EXIT_NOTHING_USABLE = 1
+EXIT_BAD_INPUT = 2
+
+WorkspaceOption = Annotated[
+    Path | None,
+    typer.Option("--workspace", help="Folder of the workspace; HISTOCURATOR_WORKSPACE where not given."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
+
+_stderr = Console(stderr=True, soft_wrap=True)
+_stdout = Console(soft_wrap=True)
+
+APP_PACKAGES = ("sqlmodel", "alembic", "pydantic_settings", "dbos")
+
+
+class MissingExtraError(Exception):
+    """A command needs an optional part that is not installed."""
+
+
+def to_stderr(text: str) -> None:
+    """Print a line for a person, away from machine-readable output."""
+    _stderr.print(text, markup=False, highlight=False)
+
+
+def require_app() -> None:
+    """Raise MissingExtraError where the app's packages are absent (a core install)."""
+    for package in APP_PACKAGES:
+        if importlib.util.find_spec(package) is None:
+            raise MissingExtraError(
+                f"This command works on a workspace and needs the app extra ({package} is missing): "
+                "pip install 'histocurator[app]'"
+            )
+
+
+def is_input_error(error: Exception) -> bool:
+    """Say whether an error tells a person what to do, rather than being a fault of the program."""
+    from evaluation.encoders import EncoderError, FeatureFileError
+    from evaluation.items.prompts import PromptError
+    from evaluation.models import ModelConfigurationError
+    from evaluation.slides import SlideError
+    from evaluation.vqa import BenchmarkError, PredictionsError, RunFolderError
+
+    known: tuple[type[Exception], ...] = (
+        SlideError,
+        EncoderError,
+        FeatureFileError,
+        PromptError,
+        ModelConfigurationError,
+        BenchmarkError,
+        PredictionsError,
+        RunFolderError,
+    )
+    if "pipeline.errors" in sys.modules:
+        from pipeline.errors import InputError
+
+        known += (InputError,)
+    return isinstance(error, known)
+
+
+@contextmanager
+def opened_workspace(given: Path | None, **flags: Any) -> Iterator[Workspace]:
+    """Open the workspace that is named by option or environment, with its log."""
+    require_app()
+    from pipeline.log import start_log
+    from pipeline.workspace import find_workspace, open_workspace
+
+    workspace = open_workspace(find_workspace(given), **flags)
+    start_log(workspace.log_file)
+    logging.getLogger("histocurator").info("command: %s", " ".join(sys.argv[1:]))
+    try:
+        yield workspace
+    finally:
+        workspace.engine.dispose()
+
+
+@contextmanager
+def progress_bar(description: str) -> Iterator[Callable[[int, int, str], None]]:
+    """Show a bar on stderr and yield the callback that moves it."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=_stderr, transient=True) as bar:
+        task = bar.add_task(description, total=None)
+
+        def report(done: int, total: int, _message: str, /) -> None:
+            bar.update(task, completed=done, total=total)
+
+        yield report
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document on stdout."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=_as_json) + "\n")
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def print_text(text: str) -> None:
+    """Print a line of human-readable results on stdout."""
+    _stdout.print(text, markup=False, highlight=False)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table on stdout; numbers stand to the right."""
+    table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
+    numeric = [bool(rows) and all(isinstance(row[place], int | float) for row in rows) for place in range(len(columns))]
+    for name, right in zip(columns, numeric, strict=True):
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*("" if cell is None else str(cell) for cell in row))
+    _stdout.print(table)

@@ -1,0 +1,204 @@
+"""`histocurator rois`: sample candidates, bin them, select across bins, list and import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from curator_app.cli._output import (
+    EXIT_NOTHING_USABLE,
+    JsonOption,
+    WorkspaceOption,
+    opened_workspace,
+    print_json,
+    print_table,
+    print_text,
+    progress_bar,
+    to_stderr,
+)
+
+rois_app = typer.Typer(help="Regions of interest: candidates, bins, selection.", no_args_is_help=True)
+
+OrganOption = Annotated[str, typer.Option(help="Organ whose slides or candidates to take.")]
+SeedOption = Annotated[int, typer.Option(help="The same seed gives the same result.")]
+
+
+@rois_app.command("sample")
+def sample(
+    organ: OrganOption,
+    count: Annotated[int, typer.Option(help="How many candidates.")],
+    size: Annotated[int, typer.Option(help="Side in output pixels.")] = 1024,
+    magnification: Annotated[float, typer.Option(help="20 (0.5 µm/px), 5 (2), 2.5 (4) or between.")] = 20.0,
+    min_tissue: Annotated[float, typer.Option(help="Smallest share of tissue, 0 to 1.")] = 0.5,
+    max_overlap: Annotated[float, typer.Option(help="Largest share that two candidates may have in common.")] = 0.25,
+    seed: SeedOption = 0,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Draw candidates at random on tissue. Fewer than asked is no error; the count is printed."""
+    with opened_workspace(workspace) as opened:
+        from pipeline.rois import sample_candidates
+        from pipeline.workspace import operating_system_user
+
+        with progress_bar("Drawing candidates") as progress:
+            report = sample_candidates(
+                opened,
+                organ=organ,
+                count=count,
+                size=size,
+                magnification=magnification,
+                min_tissue=min_tissue,
+                max_overlap=max_overlap,
+                seed=seed,
+                who=operating_system_user(),
+                progress=progress,
+            )
+        for problem in report.problems:
+            to_stderr(f"skipped: {problem}")
+        if as_json:
+            print_json(
+                {
+                    "asked": report.asked,
+                    "drawn": report.drawn,
+                    "added": report.added,
+                    "problems": report.problems,
+                }
+            )
+        else:
+            print_text(f"{report.drawn} candidates drawn of {report.asked} asked, {report.added} new.")
+        if report.drawn == 0:
+            to_stderr("No candidate fits: lower --min-tissue or --size, or raise --max-overlap.")
+            raise typer.Exit(EXIT_NOTHING_USABLE)
+
+
+@rois_app.command("bin")
+def bin_(
+    organ: OrganOption,
+    bins: Annotated[int, typer.Option(help="Number of bins.")] = 20,
+    encoder: Annotated[str | None, typer.Option(help="Encoder; the settings' where not given.")] = None,
+    seed: SeedOption = 0,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Embed an organ's candidates and cluster them into bins."""
+    with opened_workspace(workspace) as opened:
+        from pipeline.bins import bin_candidates
+        from pipeline.workspace import operating_system_user
+
+        with progress_bar("Embedding candidates") as progress:
+            binning = bin_candidates(
+                opened,
+                organ=organ,
+                bins=bins,
+                encoder=encoder,
+                seed=seed,
+                who=operating_system_user(),
+                progress=progress,
+            )
+        if as_json:
+            print_json(
+                {
+                    "id": binning.id,
+                    "organ": binning.organ,
+                    "encoder": binning.encoder,
+                    "encoder_version": binning.encoder_version,
+                    "bins": binning.bins,
+                    "sizes": binning.sizes,
+                }
+            )
+        else:
+            print_text(
+                f"{sum(binning.sizes)} candidates of {binning.organ} in {binning.bins} bins by {binning.encoder} "
+                f"{binning.encoder_version}; sizes {', '.join(map(str, binning.sizes))}."
+            )
+
+
+@rois_app.command("select")
+def select(
+    organ: OrganOption,
+    per_bin: Annotated[int, typer.Option(help="How many ROIs of each bin, the most typical first.")],
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Select candidates across all bins and store their images."""
+    with opened_workspace(workspace) as opened:
+        from pipeline.rois import list_rois, select_across_bins
+        from pipeline.workspace import operating_system_user
+
+        with progress_bar("Storing images") as progress:
+            added = select_across_bins(
+                opened, organ=organ, per_bin=per_bin, who=operating_system_user(), progress=progress
+            )
+        total = len(list_rois(opened, organ=organ))
+        if as_json:
+            print_json({"selected": [roi.id for roi in added], "total": total})
+        else:
+            print_text(f"{len(added)} ROIs selected, {total} of {organ} in all.")
+        if total == 0:
+            raise typer.Exit(EXIT_NOTHING_USABLE)
+
+
+def _as_dict(roi: Any, slide: Any) -> dict[str, Any]:
+    return {
+        "id": roi.id,
+        "state": roi.state,
+        "slide": roi.slide_id,
+        "slide_name": slide.name,
+        "organ": roi.organ,
+        "x": roi.x,
+        "y": roi.y,
+        "size": roi.size,
+        "resolution": roi.mpp,
+        "magnification": roi.magnification,
+        "tissue_share": roi.tissue_share,
+        "bin": roi.bin,
+        "image": roi.image_path,
+    }
+
+
+@rois_app.command("list")
+def list_(
+    candidates: Annotated[bool, typer.Option("--candidates", help="The candidates instead.")] = False,
+    organ: Annotated[str | None, typer.Option(help="Only this organ.")] = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List selected ROIs, or the candidates (x and y are level-0 pixels, resolution is µm per pixel)."""
+    with opened_workspace(workspace) as opened:
+        from pipeline.rois import list_rois
+
+        rows = list_rois(opened, organ=organ, states=("candidate",) if candidates else ("selected",))
+        what = "candidates" if candidates else "selected ROIs"
+        if as_json:
+            print_json([_as_dict(roi, slide) for roi, slide in rows])
+        elif not rows:
+            print_text(f"No {what} yet.")
+        else:
+            print_table(
+                f"{len(rows)} {what}",
+                ("id", "organ", "slide", "x", "y", "size", "µm/px", "bin"),
+                [(roi.id, roi.organ, slide.name, roi.x, roi.y, roi.size, roi.mpp, roi.bin) for roi, slide in rows],
+            )
+
+
+@rois_app.command("import")
+def import_(
+    file: Annotated[
+        Path,
+        typer.Argument(help="CSV: image (with organ, source, licence), or slide, x, y, size, resolution."),
+    ],
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Import ROIs that exist already. All rows are good, or none is imported."""
+    with opened_workspace(workspace) as opened:
+        from pipeline.roi_import import import_rois
+        from pipeline.workspace import operating_system_user
+
+        rois = import_rois(opened, file, who=operating_system_user())
+        if as_json:
+            print_json({"imported": [roi.id for roi in rois]})
+        else:
+            print_text(f"{len(rois)} ROIs imported.")

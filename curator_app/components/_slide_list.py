@@ -1,0 +1,76 @@
+"""The list of slides: a card each, with picture and facts, found by typing, chosen by click or arrow keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from curator_app.components._assets import component_from
+from db.tables import Slide
+
+_mount = component_from("slide_list")
+
+PIXELS_PER_GPX = 1e9
+MICRONS_PER_MM = 1000
+
+
+@dataclass(frozen=True)
+class SlideCard:
+    """A slide as its card shows it: name, lines of facts, and the words that the search finds it by."""
+
+    id: str
+    name: str
+    lines: tuple[str, ...]
+
+    @classmethod
+    def of(cls, slide: Slide) -> SlideCard:
+        """Return a stored slide as a card."""
+        size = ""
+        if slide.mpp:
+            width, height = (side * slide.mpp / MICRONS_PER_MM for side in (slide.width, slide.height))
+            size = f"{width:.1f} × {height:.1f} mm · "
+        gigapixels = slide.width * slide.height / PIXELS_PER_GPX
+        resolution = f"{slide.mpp:.3g} µm/px" if slide.mpp else "resolution unknown"
+        tissue = "" if slide.tissue_share is None else f" · {slide.tissue_share:.0%} tissue"
+        about = [
+            slide.organ.replace("_", " ").capitalize(),
+            slide.species,
+            slide.stain,
+            slide.institution,
+            slide.study,
+        ]
+        levels = "1 level" if slide.level_count == 1 else f"{slide.level_count} levels"
+        return cls(
+            id=slide.id,
+            name=slide.name,
+            lines=(
+                " · ".join(part for part in about if part),
+                f"{size}{gigapixels:.3g} Gpx",
+                f"{resolution} · {levels}{tissue}",
+                f"{slide.source} · {slide.licence}",
+            ),
+        )
+
+
+def slide_list(cards: Sequence[SlideCard], *, key: str, chosen: str) -> str:
+    """Show the slides and return the id of the chosen one (`chosen` until the person chooses another)."""
+    result = _mount(
+        key=key,
+        default={"slide": chosen},
+        on_slide_change=lambda: None,
+        data={
+            "slides": [
+                {
+                    "id": card.id,
+                    "name": card.name,
+                    "lines": list(card.lines),
+                    "image": f"/api/slides/{card.id}/thumbnail",
+                }
+                for card in cards
+            ],
+            "chosen": chosen,
+        },
+    )
+    picked = result.get("slide")
+    known = {card.id for card in cards}
+    return str(picked) if picked in known else chosen

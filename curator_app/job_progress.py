@@ -1,0 +1,128 @@
+"""Long work on a page: start it, watch its bar, cancel it, read why it failed; the page reruns once at its end."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import streamlit as st
+
+from curator_app.layout import mark, plain
+from curator_app.session import who, workspace
+from pipeline.jobs import JobKind, JobStatus, cancel_job, list_jobs, submit
+
+REFRESH_S = 1.0
+
+UNTAKEN_S = 15
+"""After this long in the queue a job says that no worker takes it; one that is started takes a few seconds."""
+
+WORDS: dict[str, str] = {
+    "add_slides": "Adding slides",
+    "sample": "Drawing candidates",
+    "bin": "Making bins",
+    "select": "Selecting ROIs",
+    "generate": "Generating and checking items",
+    "evaluate": "Evaluating a model",
+}
+_WATCHED = "jobs_seen_active"
+_CLOSED = "jobs_closed"
+
+
+def start_job(kind: JobKind, **parameters: Any) -> str:
+    """Queue a job with the parameters of its pipeline function and remember to show how it ends."""
+    job_id = submit(workspace(), kind, who=who(), **parameters)
+    st.session_state.setdefault(_WATCHED, set()).add(job_id)
+    return job_id
+
+
+def watch_jobs(*kinds: JobKind) -> None:
+    """Show the active jobs of some kinds, and those of this visit that ended, until they are closed.
+
+    Without a job nothing is shown. Put it above what the job changes: the page reruns when one ends.
+    """
+    if any(job.active for job in _jobs(kinds)):
+        # A fragment of its own: while a job runs only this part of the page is drawn again each second.
+        st.fragment(_draw_live, run_every=REFRESH_S)(kinds)
+    else:
+        _draw(_jobs(kinds))
+
+
+def _draw_live(kinds: tuple[JobKind, ...]) -> None:
+    jobs = _jobs(kinds)
+    _draw(jobs)
+    if not any(job.active for job in jobs):
+        st.rerun()
+
+
+def _jobs(kinds: tuple[JobKind, ...]) -> list[JobStatus]:
+    """Return what is to be shown: what is active, and what ended while this visit watched it."""
+    watched: set[str] = st.session_state.setdefault(_WATCHED, set())
+    closed: set[str] = st.session_state.setdefault(_CLOSED, set())
+    shown = [
+        job
+        for job in list_jobs(workspace())
+        if job.kind in kinds and job.id not in closed and (job.active or job.id in watched)
+    ]
+    watched.update(job.id for job in shown)
+    return shown
+
+
+def _draw(jobs: list[JobStatus]) -> None:
+    for job in jobs:
+        with st.container(horizontal=True, vertical_alignment="center", key=f"job_{job.id}"):
+            if job.active:
+                share = min(1.0, job.done / job.total) if job.total else 0.0
+                st.progress(share, text=_standing(job))
+                if st.button("Cancel", key=f"cancel_{job.id}"):
+                    cancel_job(workspace(), job.id, who=who())
+                    st.rerun()
+            else:
+                st.markdown(_ending(job))
+                if st.button("Close", key=f"close_{job.id}"):
+                    st.session_state[_CLOSED].add(job.id)
+                    st.rerun()
+
+
+def _standing(job: JobStatus) -> str:
+    """Return where an active job stands; one that nobody takes says so, since it would wait for ever."""
+    waited = (datetime.now(UTC) - job.created_at).total_seconds()
+    if job.state == "queued" and waited > UNTAKEN_S:
+        return f"{_title(job)} · no worker has taken it yet; is 'histocurator serve' or 'worker' running?"
+    count = f" · {job.done} of {job.total}" if job.total else ""
+    return f"{_title(job)}{count} · {plain(job.message)}".rstrip(" ·")
+
+
+def _title(job: JobStatus) -> str:
+    return f"{mark(job.state)} · {WORDS.get(job.kind, job.kind)}"
+
+
+def _ending(job: JobStatus) -> str:
+    """Return how a job ended, with every problem on its own line."""
+    result = job.result or {}
+    lines = [f"**{_title(job)}** · {plain(_outcome(job.kind, result))}".rstrip(" ·")]
+    if job.error:
+        lines += [f"- {plain(line.strip())}" for line in job.error.splitlines() if line.strip()]
+    lines += [f"- {plain(str(problem))}" for problem in result.get("problems", ())]
+    lines += [
+        f"- {plain(str(failed.get('seed_id')))}: {plain(str(failed.get('reason')))}"
+        for failed in result.get("failed", ())
+        if isinstance(failed, dict)
+    ]
+    return "\n".join([lines[0], "", *lines[1:]])
+
+
+def _outcome(kind: str, result: dict[str, Any]) -> str:
+    if kind == "add_slides" and "added" in result:
+        return f"{len(result['added'])} added, {len(result.get('problems', ()))} refused"
+    if kind == "sample" and "drawn" in result:
+        known = result["drawn"] - result["added"]
+        again = f", {known} of them were there before" if known else ""
+        return f"{result['drawn']} drawn of {result['asked']} asked for{again}"
+    if kind == "bin" and "bins" in result:
+        return f"{result['bins']} bins of {sum(result['sizes'])} candidates"
+    if kind == "select" and "selected" in result:
+        number = len(result["selected"])
+        return f"{number} {'ROI' if number == 1 else 'ROIs'} selected"
+    if kind == "generate" and "ready" in result:
+        return f"{result['ready']} seeds ready, {len(result['failed'])} failed"
+    return ""

@@ -1,0 +1,253 @@
+"""Sample ROIs: draw candidates, make bins, and pick across them, with the slide beside the grid."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from curator_app.components import (
+    Key,
+    PickerAction,
+    PickerBin,
+    PickerCandidate,
+    PickerPage,
+    RoiBox,
+    ViewedSlide,
+    roi_picker,
+    slide_viewer,
+)
+from curator_app.job_progress import start_job, watch_jobs
+from curator_app.layout import bar, choose_organ, empty_state, organ_words, page_head, show_problems
+from curator_app.session import who, workspace
+from db.tables import Binning, Roi, Slide
+from evaluation.encoders import list_encoders
+from evaluation.slides import SlideError
+from pipeline.bins import DEFAULT_BINS
+from pipeline.errors import InputError
+from pipeline.ingest import list_slides
+from pipeline.rois import current_binning, list_rois, reject_roi, return_roi, select_roi
+from pipeline.similar import more_like, unlike_chosen
+
+VIEWER = "sample_viewer"
+MAGNIFICATIONS = (20.0, 10.0, 5.0, 2.5, 40.0)
+SIZES = (1024, 512, 256, 2048)
+ROIS_PER_BIN = 2
+"""The target that the page starts with; the person sets their own."""
+
+_KEYS = (
+    Key("1", "Pick the candidate with this number (1 to 9)"),
+    Key("x", "Reject the candidate in the frame"),
+    Key("ArrowRight", "Next bin (← or ↑ back, ↓ on)"),
+    Key("s", "More like the candidate in the frame"),
+    Key("d", "Unlike all chosen"),
+    Key("u", "Take the last pick or rejection back"),
+    Key("Escape", "Back from a search to the bin"),
+    Key("PageDown", "The next nine candidates"),
+)
+
+
+def show() -> None:
+    """Draw the page."""
+    page_head("Sample ROIs", "Draw candidates on tissue, put them into bins, pick across the bins.", keys=_KEYS)
+    if not list_slides(workspace()):
+        empty_state("There is no slide to draw from.", "Add slides first.", page="slides", link="Go to Slides")
+        return
+    bar_row = st.container(horizontal=True, vertical_alignment="center", key="sample_bar")
+    with bar_row:
+        organ = choose_organ() or ""
+    binning = current_binning(workspace(), organ)
+    rows = list_rois(workspace(), organ=organ, states=("candidate", "selected", "rejected"))
+    with bar_row:
+        _draw_popover(organ)
+        if rows:
+            _bin_popover(organ)
+        if binning is not None:
+            _select_popover(organ)
+            _progress(binning, rows)
+    watch_jobs("sample", "bin", "select")
+    if not rows:
+        empty_state(
+            f"{organ_words(organ)} has no candidates yet.",
+            "Press Draw candidates: random fields on tissue, spread over the organ's slides.",
+        )
+        return
+    if binning is None:
+        empty_state(
+            f"{len(rows):,} candidates of {organ_words(organ)} wait for their bins.",
+            "Press Make bins: the candidates are embedded and clustered, so that you can pick across them.",
+        )
+        return
+    _pick(organ, binning, rows)
+
+
+def _draw_popover(organ: str) -> None:
+    with st.popover("Draw candidates", key=_popover_key("draw")), st.form("draw_form", border=False):
+        st.caption(f"Random fields on the tissue of all slides of {organ_words(organ)}.")
+        left, right = st.columns(2)
+        count = left.number_input("Candidates", min_value=1, max_value=20_000, value=400, step=50)
+        seed = right.number_input("Random seed", min_value=0, max_value=2**31 - 1, value=0)
+        magnification = left.selectbox("Magnification", MAGNIFICATIONS, format_func=lambda m: f"{m:g}×")
+        size = right.selectbox("Side (px)", SIZES)
+        min_tissue = left.number_input("Least tissue (%)", min_value=0, max_value=100, value=50, step=5)
+        overlap = right.number_input("Most overlap (%)", min_value=0, max_value=99, value=25, step=5)
+        if st.form_submit_button("Draw", type="primary"):
+            start_job(
+                "sample",
+                organ=organ,
+                count=count,
+                size=size,
+                magnification=magnification,
+                min_tissue=min_tissue / 100,
+                max_overlap=overlap / 100,
+                seed=seed,
+            )
+            _close_popovers()
+
+
+def _bin_popover(organ: str) -> None:
+    encoders = {encoder.name: encoder for encoder in list_encoders() if not encoder.missing}
+    names = list(encoders)
+    default = workspace().settings.encoder
+    with st.popover("Make bins", key=_popover_key("bins")), st.form("bin_form", border=False):
+        encoder = st.selectbox(
+            "Encoder",
+            names,
+            index=names.index(default) if default in names else 0,
+            help="\n\n".join(f"**{name}** {encoder.description}" for name, encoder in encoders.items()),
+        )
+        left, right = st.columns(2)
+        bins = left.number_input("Bins", min_value=1, max_value=500, value=DEFAULT_BINS)
+        seed = right.number_input("Random seed", min_value=0, max_value=2**31 - 1, value=0, key="bin_seed")
+        st.caption("New bins replace the old ones; what is selected stays selected.")
+        if st.form_submit_button("Make bins", type="primary"):
+            start_job("bin", organ=organ, bins=bins, encoder=encoder, seed=seed)
+            _close_popovers()
+
+
+def _select_popover(organ: str) -> None:
+    with st.popover("Pick for me", key=_popover_key("select")), st.form("select_form", border=False):
+        per_bin = st.number_input("Of every bin", min_value=1, max_value=1000, value=2)
+        st.caption("Selects the most typical candidates of every bin. What you picked counts.")
+        if st.form_submit_button("Select", type="primary"):
+            start_job("select", organ=organ, per_bin=per_bin)
+            _close_popovers()
+
+
+def _popover_key(name: str) -> str:
+    return f"{name}_{st.session_state.get('popovers_closed', 0)}"
+
+
+def _close_popovers() -> None:
+    """Draw the page again with closed popovers: under a new key they are new ones."""
+    st.session_state["popovers_closed"] = st.session_state.get("popovers_closed", 0) + 1
+    st.rerun()
+
+
+def _progress(binning: Binning, rows: list[tuple[Roi, Slide]]) -> None:
+    selected = [roi for roi, _ in rows if roi.state == "selected"]
+    default = ROIS_PER_BIN * binning.bins
+    key = f"pick_target_{binning.id}"
+    target = st.session_state.get(key, default)
+    with st.popover(f"Target {target}", key="target"):
+        st.number_input("ROIs to pick", min_value=1, max_value=20_000, value=default, key=key)
+    covered = {roi.bin for roi in selected if roi.bin is not None}
+    bars = [bar("picked", len(selected), target), bar("bins covered", len(covered), binning.bins)]
+    st.html(f'<div role="status" class="hc-bars">{"".join(bars)}</div>')
+
+
+def _pick(organ: str, binning: Binning, rows: list[tuple[Roi, Slide]]) -> None:
+    """The grid, and the slide at the current candidate's place beside it."""
+    page = _page(organ, binning, rows)
+    problem = st.session_state.pop("pick_problem", None)
+    if problem is not None:
+        show_problems(problem)
+    slides = {slide.id: slide for _, slide in rows}
+    first = page.candidates[0].box if page.candidates else None
+    grid, viewer = st.columns([3, 2], gap="medium")
+    with grid:
+        roi_picker(
+            page,
+            key="picker",
+            on_action=lambda action: _act(organ, binning, action),
+        )
+    with viewer:
+        slide_viewer(
+            [ViewedSlide.of(slide) for slide in slides.values()],
+            key=VIEWER,
+            slide_id=first.slide_id if first else next(iter(slides)),
+            boxes=[RoiBox.of(roi, slide) for roi, slide in rows if roi.state == "selected"],
+            focus=first,
+        )
+
+
+def _page(organ: str, binning: Binning, rows: list[tuple[Roi, Slide]]) -> PickerPage:
+    search = st.session_state.get(_search_key(organ))
+    open_bin = min(int(st.session_state.get(_bin_key(organ), 1)), binning.bins)
+    shown = [row for row in rows if row[0].bin == open_bin - 1]
+    if search is not None:
+        found = [row for row in rows if row[0].id in search["ids"]]
+        found.sort(key=lambda row: search["ids"].index(row[0].id))
+        shown, title = found, f"{search['title']} · {len(found)} candidates · Esc: back to bin {open_bin}"
+    else:
+        slides = len({slide.id for _, slide in shown})
+        title = (
+            f"Bin {open_bin} · {len(shown)} candidates · {slides} {'slide' if slides == 1 else 'slides'}"
+            " · nearest to the centre first"
+        )
+    sizes: dict[int, list[Roi]] = {}
+    for roi, _ in rows:
+        if roi.bin is not None and roi.state != "rejected":
+            sizes.setdefault(roi.bin, []).append(roi)
+    return PickerPage(
+        title=title,
+        candidates=[
+            PickerCandidate(box=RoiBox.of(roi, slide), slide_name=slide.name, tissue_share=roi.tissue_share)
+            for roi, slide in shown
+        ],
+        bins=[
+            PickerBin(
+                number=index + 1,
+                size=len(sizes.get(index, ())),
+                selected=sum(roi.state == "selected" for roi in sizes.get(index, ())),
+            )
+            for index in range(binning.bins)
+        ],
+        open_bin=open_bin,
+        searching=search is not None,
+        viewer=VIEWER,
+    )
+
+
+def _act(organ: str, binning: Binning, action: PickerAction) -> None:
+    """Do what the person did in the picker; a problem is shown above the grid."""
+    done: list[str] = st.session_state.setdefault("picks_done", [])
+    try:
+        if action.name == "bin" and action.bin is not None:
+            st.session_state[_bin_key(organ)] = min(max(action.bin, 1), binning.bins)
+            st.session_state.pop(_search_key(organ), None)
+        elif action.name == "pick" and action.roi_id:
+            select_roi(workspace(), action.roi_id, who=who())
+            done.append(action.roi_id)
+        elif action.name == "reject" and action.roi_id:
+            reject_roi(workspace(), action.roi_id, who=who())
+            done.append(action.roi_id)
+        elif action.name == "undo" and done:
+            return_roi(workspace(), done.pop(), who=who())
+        elif action.name == "similar" and action.roi_id:
+            found = more_like(workspace(), action.roi_id, organ=organ)
+            _search(organ, "More like the one you chose", found)
+        elif action.name == "unlike":
+            _search(organ, "Unlike all chosen", unlike_chosen(workspace(), organ=organ))
+    except (InputError, SlideError) as error:
+        st.session_state["pick_problem"] = error
+
+
+def _bin_key(organ: str) -> str:
+    return f"pick_bin_{organ}"
+
+
+def _search_key(organ: str) -> str:
+    return f"pick_search_{organ}"
+
+
+def _search(organ: str, title: str, found: list[tuple[Roi, Slide]]) -> None:
+    st.session_state[_search_key(organ)] = {"title": title, "ids": [roi.id for roi, _ in found]}

@@ -1,0 +1,112 @@
+"""Slides: add them, see what they are, look at any of them at any magnification."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from curator_app.components import Key, RoiBox, SlideCard, ViewedSlide, slide_list, slide_viewer
+from curator_app.job_progress import start_job, watch_jobs
+from curator_app.layout import empty_state, key_label, page_head, show_problems
+from curator_app.session import workspace
+from db.tables import Slide
+from pipeline.errors import InputError
+from pipeline.ingest import checked_field, list_slides, organ_name
+from pipeline.rois import list_rois
+
+LIST_WIDTH_PX = 380
+
+_KEYS = (
+    Key("a", "Add slides", button="add_slides"),
+    Key("+", "Zoom in (while the viewer has the focus; − zooms out, arrows pan)"),
+)
+
+
+def show() -> None:
+    """Draw the page."""
+    page_head("Slides", "Add whole-slide images and look at them.", keys=_KEYS)
+    slides = list_slides(workspace())
+    with st.container(horizontal=True, vertical_alignment="center", key="slides_bar"):
+        if slides:
+            if st.button(key_label("Add slides", "a"), key="add_slides", icon=":material/add:"):
+                st.dialog("Add slides", width="medium")(_add_form)()
+            show_candidates = st.toggle("Show candidates", value=False, key="slides_candidates")
+    watch_jobs("add_slides")
+    if not slides:
+        empty_state("There is no slide yet.", "Name a file or a folder on this machine and say what it shows.")
+        with st.container(width=640):
+            _add_form()
+        return
+    chosen = _chosen(slides)
+    states = ("selected", "candidate") if show_candidates else ("selected",)
+    boxes = [RoiBox.of(roi, slide) for roi, slide in list_rois(workspace(), states=states)]
+    row = st.container(horizontal=True, wrap=False, gap="medium", key="slides_row")
+    with row.container(width=LIST_WIDTH_PX):
+        picked = slide_list(
+            [SlideCard.of(slide) for slide in slides],
+            key="slide_list",
+            chosen=chosen.id,
+        )
+    st.session_state["slide_chosen"] = picked
+    with row.container(width="stretch"):
+        slide_viewer(
+            [ViewedSlide.of(slide) for slide in slides],
+            key="slide_viewer",
+            slide_id=picked,
+            boxes=[box for box in boxes if box.slide_id == picked],
+        )
+
+
+def _chosen(slides: list[Slide]) -> Slide:
+    kept = st.session_state.get("slide_chosen")
+    return next((slide for slide in slides if slide.id == kept), slides[0])
+
+
+def _add_form() -> None:
+    """The form; it queues the job and leaves what was typed where something is missing."""
+    settings = workspace().settings
+    with st.form("add_slides_form", border=False):
+        paths = st.text_area(
+            "Files or folders on this machine, one per line",
+            placeholder="/data/slides/liver-001.svs\n/data/slides/batch-2",
+            height=90,
+        )
+        left, middle, right = st.columns(3)
+        organ = left.text_input("Organ (required)", placeholder="liver")
+        source = middle.text_input("Source (required)", placeholder="Institution or collection")
+        licence = right.text_input("Licence (required)", placeholder="CC0-1.0")
+        species = left.text_input("Species", placeholder=settings.species)
+        stain = middle.text_input("Stain", placeholder=settings.stain)
+        institution = right.text_input("Institution")
+        study = left.text_input("Study")
+        mpp = middle.number_input(
+            "µm per pixel",
+            min_value=0.05,
+            max_value=10.0,
+            value=None,
+            format="%.4f",
+            help="Only for files that do not state their resolution; one that contradicts the file is refused.",
+        )
+        sent = st.form_submit_button("Add", type="primary")
+    if not sent:
+        return
+    names = [line.strip() for line in paths.splitlines() if line.strip()]
+    metadata = {
+        "organ": organ,
+        "source": source,
+        "licence": licence,
+        "species": species or None,
+        "stain": stain or None,
+        "institution": institution or None,
+        "study": study or None,
+    }
+    try:
+        if not names:
+            raise InputError("Name at least one file or folder")
+        organ_name(organ)
+        checked_field("source", source, required=True)
+        checked_field("licence", licence, required=True)
+    except InputError as error:
+        show_problems(error)
+        return
+    start_job("add_slides", paths=names, metadata=metadata, mpp=mpp)
+    st.rerun()

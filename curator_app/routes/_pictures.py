@@ -1,0 +1,150 @@
+"""The routes of ROI images, thumbnails and deep-zoom tiles; ids come from the database, never a path from outside."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+from typing import TypeVar
+
+from sqlmodel import select
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from curator_app.routes._open_slides import OpenSlides
+from db.tables import Roi, Slide
+from evaluation.slides import SlideError, TileNotFoundError
+from pipeline.workspace import Workspace
+
+KEEP = "private, max-age=86400, immutable"
+"""What an id shows never changes, so the browser may keep it for a day; shared caches may not."""
+
+VIEWER_SCRIPT = "components/viewer/vendor/openseadragon.min.js"
+
+_Row = TypeVar("_Row", Roi, Slide)
+_Handler = Callable[[Request], Response]
+
+
+def picture_routes(workspace: Workspace, slides: OpenSlides) -> list[Route]:
+    """Return the routes of a workspace's pictures and of the viewer's script."""
+    pictures = _Pictures(workspace, slides)
+    paths: dict[str, _Handler] = {
+        "/api/rois/{id}/image": pictures.roi_image,
+        "/api/rois/{id}/thumbnail": pictures.roi_thumbnail,
+        "/api/slides/{id}/thumbnail": pictures.slide_thumbnail,
+        "/api/slides/{id}/deepzoom.dzi": pictures.descriptor,
+        "/api/slides/{id}/deepzoom.json": pictures.descriptor_json,
+        "/api/slides/{id}/tiles/{level:int}/{column:int}_{row:int}.jpeg": pictures.tile,
+        "/vendor/openseadragon.min.js": viewer_script,
+    }
+    return [Route(path, handler, methods=["GET"]) for path, handler in paths.items()]
+
+
+def viewer_script(_request: Request) -> Response:
+    """Return OpenSeadragon, or say how to get it."""
+    script = resources.files("curator_app").joinpath(VIEWER_SCRIPT)
+    if not script.is_file():
+        return _error(404, "The slide viewer's script is missing: run 'make viewer'.")
+    return Response(
+        script.read_bytes(), media_type="text/javascript", headers={"Cache-Control": "private, max-age=3600"}
+    )
+
+
+def _error(status: int, message: str) -> JSONResponse:
+    return JSONResponse({"error": message}, status_code=status, headers={"Cache-Control": "no-store"})
+
+
+def _png(request: Request, path: Path, *, what: str) -> Response:
+    """Return a PNG of the workspace, or 304 where the browser holds it already."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return _error(404, f"The picture of {what} is missing from the workspace.")
+    etag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
+    headers = {"ETag": etag, "Cache-Control": KEEP}
+    if request.headers.get("if-none-match") == etag:
+        return Response(status_code=304, headers=headers)
+    return Response(data, media_type="image/png", headers=headers)
+
+
+class _Pictures:
+    """The handlers; Starlette runs them in its thread pool, since they read files and decode slides."""
+
+    def __init__(self, workspace: Workspace, slides: OpenSlides) -> None:
+        self._workspace = workspace
+        self._slides = slides
+
+    def _row(self, table: type[_Row], identifier: str) -> _Row | None:
+        with self._workspace.reading() as session:
+            row: _Row | None = session.exec(
+                select(table).where(table.id == identifier, table.withdrawn_at.is_(None))  # type: ignore[union-attr]
+            ).first()
+            return row
+
+    def _with_slide(self, request: Request, answer: Callable[[Slide], Response]) -> Response:
+        identifier = request.path_params["id"]
+        row = self._row(Slide, identifier)
+        if row is None or row.kind != "slide":
+            return _error(404, f"There is no slide {identifier} in this workspace.")
+        try:
+            return answer(row)
+        except TileNotFoundError as error:
+            return _error(404, f"{error.reason}")
+        except SlideError as error:
+            return _error(503, f"{row.name} cannot be read any more: {error.reason} {error.remedy}")
+
+    def roi_image(self, request: Request) -> Response:
+        """The PNG of a selected ROI."""
+        identifier = request.path_params["id"]
+        roi = self._row(Roi, identifier)
+        if roi is None or roi.image_path is None:
+            return _error(404, f"There is no selected ROI {identifier} in this workspace.")
+        return _png(request, self._workspace.root / roi.image_path, what=f"ROI {identifier}")
+
+    def roi_thumbnail(self, request: Request) -> Response:
+        """The small picture of a candidate; an imported ROI has only its image."""
+        identifier = request.path_params["id"]
+        roi = self._row(Roi, identifier)
+        path = roi and (roi.thumbnail_path or roi.image_path)
+        if not path:
+            return _error(404, f"There is no ROI {identifier} in this workspace.")
+        return _png(request, self._workspace.root / path, what=f"ROI {identifier}")
+
+    def slide_thumbnail(self, request: Request) -> Response:
+        """The small picture of a whole slide."""
+        return self._with_slide(
+            request,
+            lambda row: _png(request, self._workspace.slides / row.id / "thumbnail.png", what=row.name),
+        )
+
+    def descriptor(self, request: Request) -> Response:
+        """The Deep Zoom descriptor as XML."""
+
+        def answer(row: Slide) -> Response:
+            with self._slides.using(row) as slide:
+                xml = slide.deepzoom_descriptor
+            return Response(xml, media_type="application/xml", headers={"Cache-Control": KEEP})
+
+        return self._with_slide(request, answer)
+
+    def descriptor_json(self, request: Request) -> Response:
+        """Size and resolution of a slide: level-0 pixels and µm per level-0 pixel."""
+        return self._with_slide(
+            request,
+            lambda row: JSONResponse(
+                {"id": row.id, "name": row.name, "width": row.width, "height": row.height, "mpp": row.mpp}
+            ),
+        )
+
+    def tile(self, request: Request) -> Response:
+        """One tile as JPEG; level 0 is the single-pixel end of the pyramid."""
+        level, column, line = (request.path_params[name] for name in ("level", "column", "row"))
+
+        def answer(row: Slide) -> Response:
+            with self._slides.using(row) as slide:
+                data = slide.tile(level, column, line)
+            return Response(data, media_type="image/jpeg", headers={"Cache-Control": KEEP})
+
+        return self._with_slide(request, answer)
