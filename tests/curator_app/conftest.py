@@ -1,0 +1,50 @@
+"""A workspace for the app's tests, and a browser where there is one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+from streamlit.testing.v1 import AppTest
+
+from curator_app.session import use_workspace
+from pipeline.workspace import Workspace
+from tests.pipeline.conftest import drawn_slides, with_rois, with_seeds, with_slides, workspace
+
+__all__ = ["drawn_slides", "with_rois", "with_seeds", "with_slides", "workspace"]
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+REQUIRE_ALL = "HISTOCURATOR_REQUIRE_ALL"
+
+
+def open_page(workspace: Workspace, module: str) -> AppTest:
+    """Run a page of the app on a workspace, without a browser."""
+    use_workspace(workspace)
+    script = f"from curator_app.pages import {module}\n{module}.show()\n"
+    return AppTest.from_string(script, default_timeout=30).run()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """The machine's Chromium, without a window."""
+    path = next((found for name in CHROMIUM_NAMES if (found := shutil.which(name))), None)
+    if path is None:
+        message = f"no Chromium ({', '.join(CHROMIUM_NAMES)}) on this machine; install Debian's chromium"
+        if os.environ.get(REQUIRE_ALL) == "1":
+            pytest.fail(message)
+        pytest.skip(message)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGUMENTS)
+        yield browser
+        browser.close()

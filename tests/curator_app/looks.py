@@ -1,0 +1,86 @@
+"""What is wrong with a page as a browser shows it: clipped texts, controls without a name, broken pictures."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page
+
+_COLLECT = """
+const all = [];
+const walk = (root) => {
+  for (const element of root.querySelectorAll('*')) {
+    all.push(element);
+    if (element.shadowRoot) walk(element.shadowRoot);
+  }
+};
+walk(document);
+const shown = (element) => {
+  const box = element.getBoundingClientRect();
+  const seen = { opacityProperty: true, visibilityProperty: true };
+  return box.width > 1 && box.height > 1 && element.checkVisibility(seen);
+};
+"""
+
+_CLIPPED = (
+    "() => {"
+    + _COLLECT
+    + """
+  const faults = [];
+  for (const element of all) {
+    const text = [...element.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data.trim()).join('');
+    if (!text || !shown(element) || ['STYLE', 'SCRIPT'].includes(element.tagName)) continue;
+    const style = getComputedStyle(element);
+    const hides = style.overflowX !== 'visible';
+    if (hides && element.scrollWidth > element.clientWidth + 1) faults.push('cut off: ' + text.slice(0, 60));
+    const box = element.getBoundingClientRect();
+    if (box.right > innerWidth + 1) faults.push('beyond the right edge: ' + text.slice(0, 60));
+  }
+  for (const element of all.filter((e) => e.tagName === 'BUTTON' && shown(e))) {
+    const high = element.scrollHeight > element.clientHeight + 2;
+    if (high) faults.push('too low for its text: ' + element.textContent.slice(0, 60));
+  }
+  if (document.documentElement.scrollWidth > innerWidth + 1) faults.push('the page scrolls sideways');
+  return faults;
+}"""
+)
+
+_UNNAMED = (
+    "() => {"
+    + _COLLECT
+    + """
+  const named = (e) => {
+    const by = (e.getAttribute('aria-labelledby') || '').split(' ').filter(Boolean);
+    const labels = by.map((id) => e.getRootNode().getElementById(id)?.textContent || '').join('');
+    const own = e.labels ? [...e.labels].map((l) => l.textContent).join('') : '';
+    return (e.getAttribute('aria-label') || labels || own || e.textContent || e.title || '').trim() !== '';
+  };
+  const controls = 'button, a[href], input:not([type=hidden]), textarea, select, [role=button], [role=img]';
+  return all.filter((e) => e.matches(controls) && shown(e) && !named(e)).map((e) => e.outerHTML.slice(0, 160));
+}"""
+)
+
+_BROKEN = (
+    "() => {"
+    + _COLLECT
+    + """
+  return all.filter((e) => e.tagName === 'IMG' && shown(e) && !(e.complete && e.naturalWidth > 0))
+    .map((e) => e.src);
+}"""
+)
+
+
+def clipped_texts(page: Page) -> list[str]:
+    """Return texts that are cut off or lie beyond the window's right edge."""
+    faults: list[str] = page.evaluate(_CLIPPED)
+    return faults
+
+
+def unnamed_controls(page: Page) -> list[str]:
+    """Return controls and pictures that a screen reader would have no name for."""
+    faults: list[str] = page.evaluate(_UNNAMED)
+    return faults
+
+
+def broken_pictures(page: Page) -> list[str]:
+    """Return the addresses of visible pictures that did not load."""
+    faults: list[str] = page.evaluate(_BROKEN)
+    return faults

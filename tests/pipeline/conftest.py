@@ -1,0 +1,96 @@
+"""A workspace with small drawn slides, for the tests of the pipeline."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from pipeline.ingest import SlideMetadata, add_slides
+from pipeline.rois import list_rois, sample_candidates, select_roi
+from pipeline.seeds import import_seeds
+from pipeline.workspace import Workspace, create_workspace
+from tests.evaluation.slides.drawing import disc, glass, stain, write_tiff
+from tests.wire.small_model import small_model
+
+__all__ = ["small_model"]
+
+SLIDE_SIDE = 1_024
+METADATA = SlideMetadata(organ="liver", source="drawn for tests", licence="CC0-1.0")
+
+
+def draw_slide(path: Path, *, seed: int = 0) -> Path:
+    """A 1,024-pixel slide at 0.5 µm/px with one round piece of tissue."""
+    image = glass(SLIDE_SIDE, SLIDE_SIDE, seed=seed)
+    tissue = disc(SLIDE_SIDE, SLIDE_SIDE, 512, 512, 430)
+    image = stain(image, tissue, 0.15, 0.25)
+    for number in range(60):
+        nucleus = disc(SLIDE_SIDE, SLIDE_SIDE, 150 + (number * 97) % 700, 150 + (number * 61 + seed) % 700, 9)
+        image = stain(image, nucleus, 0.6, 0.0)
+    return write_tiff(path, image, levels=2)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    """An empty workspace."""
+    for name in ("HISTOCURATOR_WORKSPACE", "HISTOCURATOR_DATABASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    made = create_workspace(tmp_path / "workspace")
+    yield made
+    made.engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def drawn_slides(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two drawn slides, alone in their folder."""
+    folder = tmp_path_factory.mktemp("slides")
+    return [draw_slide(folder / f"slide-{number}.tiff", seed=number) for number in range(2)]
+
+
+@pytest.fixture
+def with_slides(workspace: Workspace, drawn_slides: list[Path]) -> Workspace:
+    """A workspace with two liver slides."""
+    paths = drawn_slides
+    report = add_slides(workspace, paths, METADATA, who="test")
+    assert not report.problems
+    return workspace
+
+
+@pytest.fixture
+def with_rois(with_slides: Workspace) -> Workspace:
+    """A workspace with candidates of which four are selected."""
+    sample_candidates(with_slides, organ="liver", count=12, size=128, who="test")
+    for roi, _ in list_rois(with_slides, states=("candidate",))[:4]:
+        select_roi(with_slides, roi.id, who="test")
+    return with_slides
+
+
+SEED_TEXTS = (
+    ("Which change is present in the centrilobular hepatocytes?", "necrosis", "identify_pathology"),
+    ("Where in the image is the inflammatory cell focus?", "upper left", "localize_in_image"),
+    ("A mild bile duct hyperplasia is present.", "false", "probe_over_reading"),
+    ("How many central veins are visible?", "3", "quantify_feature"),
+)
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Path:
+    """Write a CSV file as a spreadsheet would."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(header)
+        writer.writerows(rows)
+    return path
+
+
+@pytest.fixture
+def with_seeds(with_rois: Workspace, tmp_path: Path) -> Workspace:
+    """A workspace with one seed for each selected ROI."""
+    rows = [
+        (roi.id, question, answer, category, "Dr Test")
+        for (roi, _), (question, answer, category) in zip(list_rois(with_rois), SEED_TEXTS, strict=True)
+    ]
+    file = write_csv(tmp_path / "seeds.csv", ("roi", "question", "answer", "category", "author"), rows)
+    import_seeds(with_rois, file, who="test")
+    return with_rois

@@ -1,0 +1,159 @@
+"""Candidates, bins, selection and import."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from evaluation.slides import decode_image
+from pipeline.bins import bin_candidates
+from pipeline.errors import InputError
+from pipeline.ingest import add_slides
+from pipeline.roi_import import ROI_COLUMNS, import_rois
+from pipeline.rois import (
+    get_roi,
+    list_rois,
+    reject_roi,
+    return_roi,
+    sample_candidates,
+    select_across_bins,
+    select_roi,
+)
+from pipeline.seeds import SeedText, save_seed
+from pipeline.workspace import Workspace, create_workspace
+from tests.pipeline.conftest import METADATA, draw_slide, write_csv
+
+
+def test_candidates_lie_on_the_slide_and_have_a_picture(with_slides: Workspace) -> None:
+    report = sample_candidates(with_slides, organ="liver", count=10, size=128, who="test")
+    assert (report.asked, report.drawn, report.added) == (10, 10, 10)
+    for roi, slide in list_rois(with_slides, states=("candidate",)):
+        assert 0 <= roi.x <= slide.width - 128
+        assert 0 <= roi.y <= slide.height - 128
+        assert roi.tissue_share is not None
+        assert roi.tissue_share >= 0.5
+        assert roi.image_path is None, "a candidate has a thumbnail, not a PNG"
+        assert roi.thumbnail_path is not None
+        assert (with_slides.root / roi.thumbnail_path).is_file()
+
+
+def test_the_same_seed_draws_the_same_and_adds_nothing(with_slides: Workspace) -> None:
+    sample_candidates(with_slides, organ="liver", count=10, size=128, seed=4, who="test")
+    again = sample_candidates(with_slides, organ="liver", count=10, size=128, seed=4, who="test")
+    assert (again.drawn, again.added) == (10, 0)
+    other = sample_candidates(with_slides, organ="liver", count=10, size=128, seed=5, who="test")
+    assert other.added > 0
+
+
+def test_fewer_than_asked_is_no_error(with_slides: Workspace) -> None:
+    report = sample_candidates(with_slides, organ="liver", count=500, size=256, max_overlap=0, who="test")
+    assert 0 < report.drawn < 500
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"count": 0}, "count"),
+        ({"size": 5_000}, "size"),
+        ({"magnification": 0.0}, "magnification"),
+        ({"min_tissue": 1.2}, "min-tissue"),
+        ({"max_overlap": 1.0}, "max-overlap"),
+        ({"organ": "spleen"}, "spleen"),
+    ],
+)
+def test_a_value_out_of_range_is_named(with_slides: Workspace, values: dict[str, object], named: str) -> None:
+    arguments: dict[str, object] = {"organ": "liver", "count": 5, "size": 128, **values}
+    with pytest.raises(InputError, match=named):
+        sample_candidates(with_slides, who="test", **arguments)  # type: ignore[arg-type]
+    assert list_rois(with_slides, states=("candidate",)) == []
+
+
+def test_bins_then_selection_across_them(with_slides: Workspace) -> None:
+    sample_candidates(with_slides, organ="liver", count=20, size=128, who="test")
+    binning = bin_candidates(with_slides, organ="liver", bins=4, who="test")
+    assert sum(binning.sizes) == 20
+    selected = select_across_bins(with_slides, organ="liver", per_bin=1, who="test")
+    assert sorted(roi.bin for roi in selected if roi.bin is not None) == list(range(binning.bins))
+    for roi in selected:
+        assert roi.image_path is not None
+        data = (with_slides.root / roi.image_path).read_bytes()
+        assert hashlib.sha256(data).hexdigest() == roi.image_sha256
+        assert decode_image(data, max_pixels=10**6).shape == (128, 128, 3)
+    assert select_across_bins(with_slides, organ="liver", per_bin=1, who="test") == []
+
+
+def test_bins_again_embed_only_what_is_new(with_slides: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    sample_candidates(with_slides, organ="liver", count=6, size=128, who="test")
+    bin_candidates(with_slides, organ="liver", bins=2, who="test")
+    sample_candidates(with_slides, organ="liver", count=6, size=128, seed=1, who="test")
+    new = len(list_rois(with_slides, states=("candidate",))) - 6
+    seen: list[int] = []
+    bin_candidates(
+        with_slides, organ="liver", bins=2, who="test", progress=lambda _done, total, _message: seen.append(total)
+    )
+    assert set(seen) == {new}
+
+
+def test_selecting_before_bins_says_what_to_do(with_slides: Workspace) -> None:
+    with pytest.raises(InputError, match="rois bin"):
+        select_across_bins(with_slides, organ="liver", per_bin=1, who="test")
+
+
+def test_rejecting_and_taking_back(with_rois: Workspace) -> None:
+    candidate = list_rois(with_rois, states=("candidate",))[0][0]
+    assert reject_roi(with_rois, candidate.id, who="test").state == "rejected"
+    assert return_roi(with_rois, candidate.id, who="test").state == "candidate"
+    assert select_roi(with_rois, candidate.id, who="test").state == "selected"
+    save_seed(with_rois, SeedText("What is it?", "A vein", "identify_anatomy"), roi_id=candidate.id, who="test")
+    with pytest.raises(InputError, match="has a seed"):
+        return_roi(with_rois, candidate.id, who="test")
+
+
+def test_import_of_images_and_places(with_slides: Workspace, tmp_path: Path) -> None:
+    picture = np.random.default_rng(0).integers(0, 255, (90, 120, 3), dtype=np.uint8)
+    Image.fromarray(picture).save(tmp_path / "field.png")
+    rows = [
+        ("field.png", "", "", "", "", "0.5", "kidney", "My lab", "CC0-1.0", "", "", "", ""),
+        ("", "slide-0.tiff", "300", "310", "200", "1.0", "", "", "", "", "", "", ""),
+    ]
+    rois = import_rois(with_slides, write_csv(tmp_path / "rois.csv", ROI_COLUMNS, rows), who="test")
+    assert [roi.state for roi in rois] == ["selected", "selected"]
+    stored = decode_image(with_slides.root / (rois[0].image_path or ""), max_pixels=10**6)
+    assert np.array_equal(stored, picture)
+    assert get_roi(with_slides, rois[1].id)[1].name == "slide-0.tiff"
+    assert rois[1].magnification == "10x"
+
+
+def test_every_bad_row_of_an_import_is_listed_and_nothing_imported(with_slides: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "notes.png").write_text("no image")
+    rows = [
+        ("", "slide-0.tiff", "300", "310", "200", "1.0", "", "", "", "", "", "", ""),
+        ("notes.png", "", "", "", "", "", "kidney", "My lab", "CC0-1.0", "", "", "", ""),
+        ("gone.png", "", "", "", "", "", "kidney", "My lab", "CC0-1.0", "", "", "", ""),
+        ("", "unknown.svs", "0", "0", "200", "1", "", "", "", "", "", "", ""),
+        ("", "slide-0.tiff", "900", "900", "200", "1", "", "", "", "", "", "", ""),
+        ("", "slide-0.tiff", "ten", "0", "200", "1", "", "", "", "", "", "", ""),
+        ("", "", "", "", "", "", "", "", "", "", "", "", ""),
+        ("", "slide-0.tiff", "300", "310", "200", "1.0", "", "", "", "", "", "", ""),
+    ]
+    with pytest.raises(InputError) as caught:
+        import_rois(with_slides, write_csv(tmp_path / "rois.csv", ROI_COLUMNS, rows), who="test")
+    lines = [problem.split(":")[0] for problem in caught.value.problems]
+    assert lines == ["line 3", "line 4", "line 5", "line 6", "line 7", "line 9"]
+    assert list_rois(with_slides) == []
+    assert list(with_slides.rois.iterdir()) == []
+
+
+def test_two_workspaces_draw_the_same_from_the_same_slides(tmp_path: Path) -> None:
+    path = draw_slide(tmp_path / "a.tiff")
+    places = []
+    for name in ("one", "two"):
+        workspace = create_workspace(tmp_path / name)
+        add_slides(workspace, [path], METADATA, who="test")
+        sample_candidates(workspace, organ="liver", count=8, size=128, seed=3, who="test")
+        places.append(sorted((roi.x, roi.y) for roi, _ in list_rois(workspace, states=("candidate",))))
+    assert places[0] == places[1]

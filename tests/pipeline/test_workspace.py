@@ -1,0 +1,105 @@
+"""Making and opening workspaces; settings from file, environment and flags."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import InputError
+from pipeline.workspace import (
+    DATABASE_FILE,
+    Workspace,
+    create_workspace,
+    find_workspace,
+    open_workspace,
+    write_atomically,
+)
+
+
+def test_a_new_workspace_has_an_owner_and_one_db_file(workspace: Workspace) -> None:
+    assert workspace.owner().operating_system_owner
+    assert [path.name for path in workspace.root.rglob("*.db")] == [DATABASE_FILE]
+    assert workspace.is_operating_system_owner()
+
+
+def test_a_folder_with_other_things_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match="not an empty folder"):
+        create_workspace(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_workspace_is_not_made_twice(workspace: Workspace) -> None:
+    with pytest.raises(InputError, match="workspace already"):
+        create_workspace(workspace.root)
+
+
+def test_a_folder_that_is_no_workspace_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no settings\.toml"):
+        open_workspace(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_option_wins_over_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HISTOCURATOR_WORKSPACE", "/from/environment")
+    assert find_workspace(tmp_path) == tmp_path
+    assert find_workspace(None) == Path("/from/environment")
+    monkeypatch.delenv("HISTOCURATOR_WORKSPACE")
+    with pytest.raises(InputError, match="--workspace"):
+        find_workspace(None)
+
+
+def test_settings_file_then_environment_then_flag(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    (workspace.root / "settings.toml").write_text('species = "mouse"\nstain = "PAS"\nmodel_concurrency = 3\n')
+    monkeypatch.setenv("HISTOCURATOR_STAIN", "Masson")
+    monkeypatch.setenv("HISTOCURATOR_MODEL_CONCURRENCY", "5")
+    settings = open_workspace(workspace.root, model_concurrency=7).settings
+    assert (settings.species, settings.stain, settings.model_concurrency) == ("mouse", "Masson", 7)
+    assert open_workspace(workspace.root).settings.model_concurrency == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ('speceis = "mouse"', "speceis"),
+        ("model_concurrency = 0", "model_concurrency"),
+        ("species = ", "not valid TOML"),
+    ],
+)
+def test_a_wrong_setting_is_named(workspace: Workspace, text: str, named: str) -> None:
+    (workspace.root / "settings.toml").write_text(text)
+    with pytest.raises(InputError, match=named):
+        open_workspace(workspace.root)
+
+
+def test_a_database_of_a_newer_program_is_refused(workspace: Workspace) -> None:
+    workspace.engine.dispose()
+    with sqlite3.connect(workspace.root / DATABASE_FILE) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(InputError, match="newer"):
+        open_workspace(workspace.root)
+
+
+def test_a_broken_database_is_an_error_that_names_it(workspace: Workspace) -> None:
+    workspace.engine.dispose()
+    for path in workspace.root.glob("histocurator.db*"):
+        path.unlink()
+    (workspace.root / DATABASE_FILE).write_bytes(b"this is no database, but long enough to be read as one" * 50)
+    with pytest.raises(InputError, match="cannot be opened"):
+        open_workspace(workspace.root)
+
+
+def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.json"
+    write_atomically(file, b"old")
+
+    def fail(_descriptor: int) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_atomically(file, b"new")
+    assert file.read_bytes() == b"old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
