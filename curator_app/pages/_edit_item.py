@@ -20,9 +20,6 @@ from evaluation.items import (
 
 Content = MultipleChoice | KPrim | FreeText
 
-SHORT_PX = 68
-"""Height of a text area of two lines, the smallest that Streamlit draws."""
-
 _FIELDS = {
     "stem": "Stem",
     "text": "text",
@@ -41,7 +38,7 @@ def edit_fields(content: Content, *, key: str) -> dict[str, object]:
         content: the text to start from.
         key: names the widgets; another version needs another key.
     """
-    stem = st.text_area("Stem (a question that ends with ?)", content.stem, key=f"{key}_stem", height=SHORT_PX)
+    stem = st.text_area("Stem (a question that ends with ?)", content.stem, key=f"{key}_stem", height="content")
     document: dict[str, object] = {"format": content.format, "stem": stem}
     match content:
         case MultipleChoice():
@@ -71,16 +68,16 @@ def _option_fields(content: MultipleChoice, key: str) -> dict[str, object]:
 
 def _one_option(letter: str, option: Option, key: str) -> dict[str, object]:
     return {
-        "text": st.text_area(f"Option {letter}", option.text, key=f"{key}_{letter}", height=SHORT_PX),
+        "text": st.text_area(f"Option {letter}", option.text, key=f"{key}_{letter}", height="content"),
         "explanation": st.text_area(
-            f"Why {letter} is right or wrong", option.explanation, key=f"{key}_{letter}_why", height=SHORT_PX
+            f"Why {letter} is right or wrong", option.explanation, key=f"{key}_{letter}_why", height="content"
         ),
     }
 
 
 def _statement_fields(number: int, statement: Statement, key: str) -> dict[str, object]:
     return {
-        "text": st.text_area(f"Statement {number}", statement.text, key=f"{key}_{number}", height=SHORT_PX),
+        "text": st.text_area(f"Statement {number}", statement.text, key=f"{key}_{number}", height="content"),
         "is_true": st.radio(
             f"Statement {number} is",
             [True, False],
@@ -93,17 +90,17 @@ def _statement_fields(number: int, statement: Statement, key: str) -> dict[str, 
             f"Why statement {number} is true or false",
             statement.explanation,
             key=f"{key}_{number}_why",
-            height=SHORT_PX,
+            height="content",
         ),
     }
 
 
 def _free_text_fields(content: FreeText, key: str) -> dict[str, object]:
-    answer = st.text_area("Expected answer", content.answer, key=f"{key}_answer", height=SHORT_PX)
+    answer = st.text_area("Expected answer", content.answer, key=f"{key}_answer", height="content")
     synonyms = st.text_area(
-        "Also accepted, one on each line", "\n".join(content.synonyms), key=f"{key}_synonyms", height=100
+        "Also accepted, one on each line", "\n".join(content.synonyms), key=f"{key}_synonyms", height="content"
     )
-    rubric = st.text_area("Rubric", content.rubric, key=f"{key}_rubric", height=100)
+    rubric = st.text_area("Rubric", content.rubric, key=f"{key}_rubric", height="content")
     points = st.radio("Points", [1, 2], index=content.points - 1, horizontal=True, key=f"{key}_points")
     lines = [line for line in str(synonyms or "").splitlines() if line.strip()]
     return {"answer": answer, "synonyms": lines, "rubric": rubric, "points": points}

@@ -62,7 +62,7 @@ class Picker {
       this.order = order;
       this.current = 0;
       this.grid.scrollTop = 0;
-      this.grid.style.setProperty("--tile", data.candidates.length > FEW ? "7.2rem" : "10.5rem");
+      this.grid.style.setProperty("--tile", data.candidates.length > FEW ? "7.2rem" : "min(10.5rem, 30%)");
       this.grid.replaceChildren(...data.candidates.map((candidate, index) => this.tile(candidate, index)));
       this.show();
     }
