@@ -23,6 +23,7 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from pipeline.workspace import Workspace
@@ -54,12 +55,17 @@ def to_stderr(text: str) -> None:
 
 def require_app() -> None:
     """Raise MissingExtraError where the app's packages are absent (a core install)."""
-    for package in APP_PACKAGES:
-        if importlib.util.find_spec(package) is None:
-            raise MissingExtraError(
-                f"This command works on a workspace and needs the app extra ({package} is missing): "
-                "pip install 'histocurator[app]'"
-            )
+    missing = missing_app_packages()
+    if missing:
+        raise MissingExtraError(
+            f"This command works on a workspace and needs the app extra ({missing[0]} is missing): "
+            "pip install 'histocurator[app]'"
+        )
+
+
+def missing_app_packages() -> list[str]:
+    """Return which of the app's packages this installation lacks."""
+    return [package for package in APP_PACKAGES if importlib.util.find_spec(package) is None]
 
 
 def is_input_error(error: Exception) -> bool:
@@ -147,5 +153,6 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
     for name, right in zip(columns, numeric, strict=True):
         table.add_column(name, justify="right" if right else "left", overflow="fold")
     for row in rows:
-        table.add_row(*("" if cell is None else str(cell) for cell in row))
+        # As Text: a bracket in a name is no markup.
+        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
     _stdout.print(table)

@@ -12,6 +12,7 @@ from curator_app.cli._output import (
     EXIT_BAD_INPUT,
     EXIT_NOTHING_USABLE,
     JsonOption,
+    missing_app_packages,
     opened_workspace,
     print_json,
     print_table,
@@ -136,7 +137,8 @@ def _run(config: VqaConfig, workspace: Path | None) -> VqaResults:
 
 
 def _is_workspace(folder: Path) -> bool:
-    return (folder / "settings.toml").is_file()
+    """Whether the folder is a workspace that this installation can open; a core install only scores."""
+    return (folder / "settings.toml").is_file() and not missing_app_packages()
 
 
 def _judge_of(workspace: Path | None) -> str:
