@@ -1,6 +1,6 @@
 """What all pages share: head, empty states, problems, marks of state, times. Read this before writing a page.
 
-A page is a module of `curator_app.pages` with a function `show()`; app.py names it in the rail. It starts with
+A page is a module of `curator_app.pages` with a function `show()`; rail.py names it. It starts with
 `page_head(title, purpose, keys=...)` and does its work by one call into `pipeline` per action, with
 `workspace()` and `who()` from `curator_app.session`.
 

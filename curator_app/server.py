@@ -36,7 +36,7 @@ WORKER_END_S = 10
 WORKER_CHECK_S = 2
 MAX_WORKER_RESTARTS = 5
 
-_APP_SCRIPT = Path(__file__).with_name("app.py")
+_APP_SCRIPT = Path(__file__).parent / "script" / "app.py"
 _log = logging.getLogger(__name__)
 
 

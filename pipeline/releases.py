@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlmodel import Session, col, func, select
+from sqlmodel import Session, col, select
 
 import evaluation.vqa as vqa
 from assets import text as asset_text
@@ -337,10 +337,3 @@ def list_releases(workspace: Workspace) -> list[Release]:
     """Return the releases of the workspace, newest first."""
     with workspace.reading() as session:
         return list(session.exec(select(Release).order_by(col(Release.created_at).desc())))
-
-
-def count_by_state(workspace: Workspace) -> dict[str, int]:
-    """Return how many items there are in each state."""
-    with workspace.reading() as session:
-        rows = session.exec(select(Item.state, func.count()).group_by(Item.state))
-        return dict(rows)

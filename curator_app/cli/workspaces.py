@@ -71,7 +71,7 @@ def worker(workspace: WorkspaceOption = None) -> None:
         stop = Event()
         for name in (signal.SIGINT, signal.SIGTERM):
             signal.signal(name, lambda *_: stop.set())
-        to_stderr(f"Waiting for jobs of {opened.root}. Ctrl-C ends.")
+        to_stderr(f"The worker waits for jobs of {opened.root}.")
         run_worker(opened, stop=stop)
 
 

@@ -40,4 +40,6 @@ def test_read_region_against_openslide(shared_data: Path) -> None:
         read_ours()
         read_plain()
         ratios = sorted(_seconds(read_ours) / _seconds(read_plain) for _ in range(ROUNDS))
-    print(f"\nread_region / OpenSlide + Pillow: median {median(ratios):.2f} (min {ratios[0]:.2f}, max {ratios[-1]:.2f})")
+    print(
+        f"\nread_region / OpenSlide + Pillow: median {median(ratios):.2f} (min {ratios[0]:.2f}, max {ratios[-1]:.2f})"
+    )

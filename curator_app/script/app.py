@@ -1,4 +1,7 @@
-"""The app's script, run by Streamlit for every visit: rail on the left, the chosen page beside it."""
+"""The app's script, run by Streamlit for every visit: rail on the left, the chosen page beside it.
+
+It stands in a folder of its own: beside a folder `pages`, Streamlit would list every module there as a page.
+"""
 
 from pathlib import Path
 
@@ -10,7 +13,7 @@ SIDEBAR_WIDTH_PX = 200
 
 st.set_page_config(
     page_title="Histocurator",
-    page_icon=Path(__file__).with_name("icon.svg"),
+    page_icon=Path(__file__).parent.parent / "icon.svg",
     layout="wide",
     initial_sidebar_state=SIDEBAR_WIDTH_PX,
 )
