@@ -44,6 +44,10 @@ def derived_id(prefix: str, *parts: object) -> str:
     return f"{prefix}_{digest[:20]}"
 
 
+JOB_HOLDER = "job:"
+"""How the name of a holder begins that is a unit of a durable job; the unit's id follows."""
+
+
 def this_process() -> str:
     """Return a name for this process that a later one can look up: host, process id and its start."""
     process = psutil.Process()
@@ -168,12 +172,19 @@ def end_generation(workspace: Workspace, seed_id: str, *, failed_because: str | 
 
 
 def release_seeds(workspace: Workspace, holders: Sequence[str], *, who: str) -> None:
-    """Let seeds wait again whose generation was cancelled; the next one withdraws what it left."""
+    """Let seeds wait again whose generation ended early; the next one withdraws what it left."""
     with workspace.writing() as session:
         held = select(Seed).where(Seed.state == "generating", col(Seed.held_by).in_(holders))
         for seed in session.exec(held):
-            move(session, seed, "written", who=who, reason="its generation was cancelled")
+            move(session, seed, "written", who=who, reason="its generation ended early")
             seed.held_by = None
+
+
+def job_holders(workspace: Workspace) -> list[str]:
+    """Return the names of the units of jobs that hold seeds now."""
+    held = select(Seed.held_by).where(Seed.state == "generating", col(Seed.held_by).startswith(JOB_HOLDER))
+    with workspace.reading() as session:
+        return [holder for holder in session.exec(held) if holder is not None]
 
 
 def store_drafts(

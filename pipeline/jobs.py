@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 from dbos import DBOS, DBOSClient, EnqueueOptions, WorkflowStatus
 
 from pipeline.errors import InputError, NotFoundError
-from pipeline.item_store import release_seeds
+from pipeline.item_store import JOB_HOLDER, job_holders, release_seeds
 from pipeline.workspace import Workspace
 
 JobKind = Literal["add_slides", "sample", "bin", "select", "generate", "evaluate"]
@@ -120,14 +120,28 @@ def list_jobs(workspace: Workspace, *, active_only: bool = False, limit: int = 5
 def cancel_job(workspace: Workspace, job_id: str, *, who: str) -> None:
     """Stop a job and the units it started; what they finished stays, and their seeds wait again."""
     with _client(workspace) as client:
+        # The job first: a unit that begins after this sees that its job is cancelled and does nothing.
+        client.cancel_workflow(job_id)
         units = client.list_workflows(
             parent_workflow_id=job_id,
             status=["DELAYED", "ENQUEUED", "PENDING"],
             load_input=False,
             load_output=False,
         )
-        client.cancel_workflows([job_id, *(unit.workflow_id for unit in units)])
-    release_seeds(workspace, [f"job:{unit.workflow_id}" for unit in units], who=who)
+        client.cancel_workflows([unit.workflow_id for unit in units])
+    release_ended_seeds(workspace, who=who)
+
+
+def release_ended_seeds(workspace: Workspace, *, who: str) -> None:
+    """Let the seeds wait again that jobs hold which have ended: cancelled, failed, or unknown to the queue."""
+    holders = job_holders(workspace)
+    if not holders:
+        return
+    ids = [holder.removeprefix(JOB_HOLDER) for holder in holders]
+    with _client(workspace) as client:
+        found = client.list_workflows(workflow_ids=ids, load_input=False, load_output=False)
+    active = {unit.workflow_id for unit in found if _STATES.get(unit.status) in ("queued", "running")}
+    release_seeds(workspace, [JOB_HOLDER + identifier for identifier in ids if identifier not in active], who=who)
 
 
 def _status(client: DBOSClient, workflow: WorkflowStatus) -> JobStatus:

@@ -51,6 +51,7 @@ from pipeline.item_store import (
     store_trials,
     this_process,
 )
+from pipeline.jobs import release_ended_seeds
 from pipeline.progress import Progress, silent
 from pipeline.steps import ForegroundSteps, Steps
 from pipeline.workspace import Workspace
@@ -109,7 +110,8 @@ def choose_models(workspace: Workspace, *, generator: str | None, checker: str |
 
 
 def pending_seeds(workspace: Workspace) -> list[str]:
-    """Return the ids of seeds that wait for items: written, failed, or left behind by a lost process."""
+    """Return the ids of seeds that wait for items: written, failed, or left behind by a lost process or job."""
+    release_ended_seeds(workspace, who=workspace.owner().name)
     query = (
         select(Seed)
         .where(col(Seed.state).in_(("written", "failed", "generating")), col(Seed.withdrawn_at).is_(None))

@@ -21,6 +21,7 @@ from pipeline.benchmarks import evaluate_in_process
 from pipeline.bins import bin_candidates
 from pipeline.errors import InputError
 from pipeline.ingest import SlideMetadata, add_slides
+from pipeline.item_store import JOB_HOLDER
 from pipeline.jobs import (
     APPLICATION_NAME,
     JOB_QUEUE,
@@ -148,7 +149,10 @@ async def _generate(parameters: dict[str, Any], who: str) -> dict[str, Any]:
     await DBOS.set_event_async(
         PROGRESS_EVENT, {"done": 0, "total": len(seed_ids), "message": f"{models.generator} writes"}
     )
-    units = [await DBOS.enqueue_workflow_async(SEED_QUEUE, run_seed, seed_id, models, who) for seed_id in seed_ids]
+    units = [
+        await DBOS.enqueue_workflow_async(SEED_QUEUE, run_seed, DBOS.workflow_id or "", seed_id, models, who)
+        for seed_id in seed_ids
+    ]
     results: list[SeedResult] = []
     for unit in units:
         result = await unit.get_result()
@@ -166,15 +170,18 @@ async def _generate(parameters: dict[str, Any], who: str) -> dict[str, Any]:
 
 
 @DBOS.workflow(name="histocurator_seed")
-async def run_seed(seed_id: str, models: ModelChoice, who: str) -> SeedResult:
+async def run_seed(job_id: str, seed_id: str, models: ModelChoice, who: str) -> SeedResult:
     """Take one seed to its items: one unit of work, one workflow."""
     workflow_id = DBOS.workflow_id or ""
+    job = await DBOS.get_workflow_status_async(job_id)
+    if job is not None and job.status == "CANCELLED":
+        return SeedResult(seed_id, "skipped", "the job was cancelled")
     return await develop_seed(
         _here(),
         seed_id,
         models=models,
         generation_id=f"gen_{workflow_id}",
-        holder=f"job:{workflow_id}",
+        holder=f"{JOB_HOLDER}{workflow_id}",
         steps=DurableSteps(),
         who=who,
     )

@@ -238,10 +238,10 @@ def test_a_seed_that_a_lost_process_held_is_taken_again(with_seeds: Workspace) -
         assert session.get_one(Seed, seed.id).state == "ready"
 
 
-def test_a_seed_that_a_living_process_or_a_job_holds_is_left_alone(with_seeds: Workspace) -> None:
+def test_a_seed_that_a_living_process_holds_is_left_alone_and_an_ended_job_holds_none(with_seeds: Workspace) -> None:
     first, second = (entry.seed.id for entry in list_seeds(with_seeds)[:2])
     start_generation(with_seeds, first, "gen_a", this_process(), "test")
     start_generation(with_seeds, second, "gen_b", "job:1234", "test")
     waiting = pending_seeds(with_seeds)
     assert first not in waiting
-    assert second not in waiting
+    assert second in waiting, "no queue knows the job"
