@@ -39,6 +39,14 @@ from pipeline.ingest import list_organs
 FORM_WIDTH_PX = 360
 """Width of the form beside an image; the image takes the rest of the window."""
 
+FEW_PROBLEMS = 8
+"""More than this many faults are shown in a part of the page that scrolls."""
+
+PROBLEMS_HEIGHT_PX = 300
+
+MAX_PROBLEMS = 1000
+"""So many faults are listed; a browser stands still over many thousands."""
+
 MARKS = {
     "open": "○ open",
     "written": "◐ written",
@@ -107,12 +115,16 @@ def go_to(page: str) -> None:
 
 
 def show_problems(error: InputError | SlideError) -> None:
-    """Show what was wrong, every fault on its own line, and nothing else."""
+    """Show what was wrong, every fault on its own line, and nothing else; many faults scroll."""
     if isinstance(error, SlideError):
         st.error(plain(str(error)), icon=":material/error:")
         return
-    lines = [plain(error.message), *(f"- {plain(problem)}" for problem in error.problems)]
-    st.error("\n".join([lines[0], "", *lines[1:]]), icon=":material/error:")
+    lines = [plain(error.message), "", *(f"- {plain(problem)}" for problem in error.problems[:MAX_PROBLEMS])]
+    if more := len(error.problems) - MAX_PROBLEMS:
+        lines += [f"- and {more:,} more"] if more > 0 else []
+    many = len(error.problems) > FEW_PROBLEMS
+    with st.container(height=PROBLEMS_HEIGHT_PX if many else "content", border=False):
+        st.error("\n".join(lines), icon=":material/error:")
 
 
 def plain(text: str) -> str:

@@ -13,11 +13,16 @@ from streamlit.navigation.page import StreamlitPage
 
 @dataclass(frozen=True)
 class RailEntry:
-    """A page: its module in `curator_app.pages` (also its address), its name and its icon."""
+    """A page: its module in `curator_app.pages`, its name and its icon."""
 
     module: str
     name: str
     icon: str
+
+    @property
+    def address(self) -> str:
+        """The last part of the page's address."""
+        return self.module.replace("_", "-")
 
 
 RAIL: tuple[RailEntry, ...] = (
@@ -43,6 +48,11 @@ def _openers() -> dict[str, Callable[[], None]]:
     return {entry.module: _opener(entry.module) for entry in RAIL}
 
 
+def addresses() -> list[str]:
+    """Return the addresses of the pages, without the slash before them; the first page's is also ""."""
+    return ["", *(entry.address for entry in RAIL)]
+
+
 def page_of(module: str) -> StreamlitPage:
     """Return the page of a module for st.navigation, st.switch_page or st.page_link."""
     entry = next(entry for entry in RAIL if entry.module == module)
@@ -50,6 +60,6 @@ def page_of(module: str) -> StreamlitPage:
         _openers()[module],
         title=entry.name,
         icon=entry.icon,
-        url_path=entry.module.replace("_", "-"),
+        url_path=entry.address,
         default=entry.module == RAIL[0].module,
     )

@@ -20,7 +20,8 @@ import streamlit as st
 import typer
 from starlette.middleware import Middleware
 
-from curator_app.routes import LocalGuard, OpenSlides, picture_routes
+from curator_app.rail import addresses
+from curator_app.routes import LocalGuard, OpenSlides, PageShell, draft_routes, nothing_else, picture_routes
 from curator_app.session import use_workspace
 from curator_app.theme import streamlit_options
 from pipeline.errors import InputError
@@ -77,8 +78,16 @@ def create_app(
 
     return st.App(
         _APP_SCRIPT,
-        routes=picture_routes(workspace, slides),
-        middleware=[Middleware(LocalGuard, key=_session_key(workspace))],
+        routes=[
+            *picture_routes(workspace, slides),
+            *draft_routes(workspace),
+            nothing_else("/api"),
+            nothing_else("/vendor"),
+        ],
+        middleware=[
+            Middleware(LocalGuard, key=_session_key(workspace)),
+            Middleware(PageShell, pages=addresses()),
+        ],
         lifespan=lifespan,
     )
 

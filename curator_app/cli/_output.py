@@ -5,8 +5,11 @@ from __future__ import annotations
 import importlib.util
 import json
 import logging
+import os
+import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -32,6 +35,14 @@ EXIT_DONE = 0
 EXIT_NOTHING_USABLE = 1
 EXIT_BAD_INPUT = 2
 
+WIDE = 1_000
+"""Columns of output that no terminal shows."""
+
+SECONDS_BETWEEN_LINES = 10.0
+"""How often progress is said where there is no terminal to draw a bar on."""
+
+_NUMBER = re.compile(r"[\d.,]+|–|")
+
 WorkspaceOption = Annotated[
     Path | None,
     typer.Option("--workspace", help="Folder of the workspace; HISTOCURATOR_WORKSPACE where not given."),
@@ -39,7 +50,8 @@ WorkspaceOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output on stdout.")]
 
 _stderr = Console(stderr=True, soft_wrap=True)
-_stdout = Console(soft_wrap=True)
+# Away from a terminal nothing is folded: a reader of files and pipes wants whole lines.
+_stdout = Console(soft_wrap=True, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE)
 
 APP_PACKAGES = ("sqlmodel", "alembic", "pydantic_settings", "dbos")
 
@@ -58,9 +70,13 @@ def require_app() -> None:
     missing = missing_app_packages()
     if missing:
         raise MissingExtraError(
-            f"This command works on a workspace and needs the app extra ({missing[0]} is missing): "
-            "pip install 'histocurator[app]'"
+            f"This command works on a workspace and needs the app extra ({missing[0]} is missing): {how_to_get('app')}"
         )
+
+
+def how_to_get(extra: str) -> str:
+    """Return how an optional part is installed: from the checkout, as the program itself is."""
+    return f"pip install -e '.[{extra}]' in the checkout"
 
 
 def missing_app_packages() -> list[str]:
@@ -93,6 +109,13 @@ def is_input_error(error: Exception) -> bool:
     return isinstance(error, known)
 
 
+def check_choice(option: str, value: str | None, known: Collection[str]) -> None:
+    """Refuse a value that is none of the known ones, naming them."""
+    if value is not None and value not in known:
+        to_stderr(f"Error: {option} {value!r} is unknown; it is one of {', '.join(known)}.")
+        raise typer.Exit(EXIT_BAD_INPUT)
+
+
 @contextmanager
 def opened_workspace(given: Path | None, **flags: Any) -> Iterator[Workspace]:
     """Open the workspace that is named by option or environment, with its log."""
@@ -111,7 +134,10 @@ def opened_workspace(given: Path | None, **flags: Any) -> Iterator[Workspace]:
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Show a bar on stderr and yield the callback that moves it."""
+    """Show a bar on stderr, or a line now and then where that is no terminal, and yield the callback for it."""
+    if not _stderr.is_terminal:
+        yield _lines(description)
+        return
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}"),
@@ -126,6 +152,19 @@ def progress_bar(description: str) -> Iterator[Callable[[int, int, str], None]]:
             bar.update(task, completed=done, total=total)
 
         yield report
+
+
+def _lines(description: str) -> Callable[[int, int, str], None]:
+    last = time.monotonic()
+
+    def report(done: int, total: int, _message: str, /) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= SECONDS_BETWEEN_LINES:
+            last = now
+            to_stderr(f"{description}: {done} of {total}")
+
+    return report
 
 
 def print_json(value: Any) -> None:
@@ -146,13 +185,32 @@ def print_text(text: str) -> None:
     _stdout.print(text, markup=False, highlight=False)
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table on stdout; numbers stand to the right."""
+def print_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], *, cut: Collection[str] = ()
+) -> None:
+    """Print a table on stdout; numbers stand to the right, the first column is never broken.
+
+    Args:
+        title: stands above the table.
+        columns: the headings.
+        rows: one sequence of cells each; None is left blank.
+        cut: columns of long texts, kept to one line on a terminal and whole elsewhere.
+    """
     table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
-    numeric = [bool(rows) and all(isinstance(row[place], int | float) for row in rows) for place in range(len(columns))]
-    for name, right in zip(columns, numeric, strict=True):
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    on_terminal = _stdout.is_terminal
+    for place, name in enumerate(columns):
+        numeric = bool(rows) and all(_is_number(row[place]) for row in rows)
+        table.add_column(
+            name,
+            justify="right" if numeric else "left",
+            overflow="ellipsis" if name in cut else "fold",
+            no_wrap=place == 0 or numeric or (name in cut and on_terminal),
+        )
     for row in rows:
         # As Text: a bracket in a name is no markup.
         table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
     _stdout.print(table)
+
+
+def _is_number(cell: Any) -> bool:
+    return cell is None or isinstance(cell, int | float) or bool(_NUMBER.fullmatch(str(cell)))

@@ -6,21 +6,27 @@ import importlib.util
 import os
 import platform
 import shutil
-import sys
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import typer
 
-from curator_app.cli._output import EXIT_BAD_INPUT, JsonOption, WorkspaceOption, print_json, print_table
+from curator_app.cli._output import (
+    EXIT_BAD_INPUT,
+    JsonOption,
+    WorkspaceOption,
+    how_to_get,
+    print_json,
+    print_table,
+)
 
 MINIMUM_FREE_GB = 5
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing looked at: `status` is ok, missing (an option that is not there) or broken (needs mending)."""
+    """One thing looked at: `status` is ok, optional (a part that is not there) or broken (needs mending)."""
 
     what: str
     status: str
@@ -30,7 +36,7 @@ class Check:
 
 def _package(what: str, module: str, distribution: str, remedy: str) -> Check:
     if importlib.util.find_spec(module) is None:
-        return Check(what, "missing", "not installed", remedy)
+        return Check(what, "optional", "not installed", remedy)
     try:
         return Check(what, "ok", f"{distribution} {version(distribution)}")
     except PackageNotFoundError:
@@ -55,14 +61,14 @@ def _model_keys() -> list[Check]:
     return [
         Check(f"{name} models", "ok", f"{variable} is set")
         if os.environ.get(variable)
-        else Check(f"{name} models", "missing", f"{variable} is not set", f"export {variable}=…")
+        else Check(f"{name} models", "optional", f"{variable} is not set", f"export {variable}=…")
         for name, variable in keys.items()
     ]
 
 
 def _gpu() -> Check:
     if importlib.util.find_spec("torch") is None:
-        return Check("local models and encoders", "missing", "no torch", "pip install 'histocurator[gpu]'")
+        return Check("local models and encoders", "optional", "no torch", how_to_get("gpu"))
     import torch
 
     if torch.cuda.is_available():
@@ -82,7 +88,7 @@ def _workspace(given: Path | None) -> list[Check]:
     from pipeline.workspace import WORKSPACE_VARIABLE, find_workspace, open_workspace
 
     if given is None and not os.environ.get(WORKSPACE_VARIABLE):
-        return [Check("workspace", "missing", "none named", "histocurator init DIR, then --workspace DIR")]
+        return [Check("workspace", "optional", "none named", "histocurator init DIR, then --workspace DIR")]
     try:
         root = find_workspace(given)
         opened = open_workspace(root)
@@ -103,19 +109,14 @@ def _workspace(given: Path | None) -> list[Check]:
 def doctor(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
     """Say what this machine can do, what is missing and how to get it. Exit 2 if something needs mending."""
     checks = [
-        Check(
-            "Python",
-            "ok" if sys.version_info >= (3, 11) else "broken",
-            platform.python_version(),
-            "Python 3.11+",
-        ),
+        Check("Python", "ok", platform.python_version()),
         _openslide(),
-        _package("evaluate models", "inspect_ai", "inspect-ai", "pip install histocurator"),
-        _package("browser app", "streamlit", "streamlit", "pip install 'histocurator[app]'"),
-        _package("workspace database", "sqlmodel", "sqlmodel", "pip install 'histocurator[app]'"),
-        _package("job queue", "dbos", "dbos", "pip install 'histocurator[app]'"),
+        _package("evaluate models", "inspect_ai", "inspect-ai", how_to_get("app")),
+        _package("browser app", "streamlit", "streamlit", how_to_get("app")),
+        _package("workspace database", "sqlmodel", "sqlmodel", how_to_get("app")),
+        _package("job queue", "dbos", "dbos", how_to_get("app")),
         _gpu(),
-        _package("more slide formats", "tiatoolbox", "tiatoolbox", "pip install 'histocurator[tiatoolbox]'"),
+        _package("more slide formats", "tiatoolbox", "tiatoolbox", how_to_get("tiatoolbox")),
         *_model_keys(),
     ]
     if importlib.util.find_spec("streamlit") is not None:

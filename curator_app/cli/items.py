@@ -10,6 +10,7 @@ from curator_app.cli._output import (
     EXIT_NOTHING_USABLE,
     JsonOption,
     WorkspaceOption,
+    check_choice,
     opened_workspace,
     print_json,
     print_table,
@@ -73,7 +74,9 @@ def list_(
     """List the items that exist; a failed seed has none."""
     with opened_workspace(workspace) as opened:
         from pipeline.review import list_items
+        from pipeline.states import ITEM_TRANSITIONS
 
+        check_choice("--state", state, ITEM_TRANSITIONS)
         entries = list_items(opened, states=(state,) if state else ())
         if as_json:
             print_json(
@@ -104,6 +107,7 @@ def list_(
                     (e.item.id, e.roi.organ, e.item.format, e.item.state, e.version.number, e.content.stem)
                     for e in entries
                 ],
+                cut=("stem",),
             )
 
 

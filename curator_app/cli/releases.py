@@ -67,7 +67,21 @@ def list_(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> Non
 
         releases = list_releases(opened)
         if as_json:
-            print_json([release.model_dump() for release in releases])
+            print_json(
+                [
+                    {
+                        "name": release.name,
+                        "version": release.version,
+                        "items": release.item_count,
+                        "images": release.image_count,
+                        "signed": release.signed,
+                        "built_at": release.created_at,
+                        "path": release.path,
+                        "content_sha256": release.content_sha256,
+                    }
+                    for release in releases
+                ]
+            )
         elif not releases:
             print_text("No releases yet. Build one with 'histocurator release build'.")
         else:

@@ -68,6 +68,8 @@ def sample(
             )
         else:
             print_text(f"{report.drawn} candidates drawn of {report.asked} asked, {report.added} new.")
+        if 0 < report.drawn < report.asked:
+            to_stderr("No more fit: for more, lower --min-tissue or --size, raise --max-overlap, or add slides.")
         if report.drawn == 0:
             to_stderr("No candidate fits: lower --min-tissue or --size, or raise --max-overlap.")
             raise typer.Exit(EXIT_NOTHING_USABLE)
@@ -153,7 +155,7 @@ def _as_dict(roi: Any, slide: Any) -> dict[str, Any]:
         "resolution": roi.mpp,
         "magnification": roi.magnification,
         "tissue_share": roi.tissue_share,
-        "bin": roi.bin,
+        "bin": None if roi.bin is None else roi.bin + 1,
         "image": roi.image_path,
     }
 
@@ -165,7 +167,7 @@ def list_(
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List selected ROIs, or the candidates (x and y are level-0 pixels, resolution is µm per pixel)."""
+    """List selected ROIs, or the candidates (x, y in level-0 pixels, resolution in µm per pixel, bins from 1)."""
     with opened_workspace(workspace) as opened:
         from pipeline.rois import list_rois
 
@@ -179,7 +181,19 @@ def list_(
             print_table(
                 f"{len(rows)} {what}",
                 ("id", "organ", "slide", "x", "y", "size", "µm/px", "bin"),
-                [(roi.id, roi.organ, slide.name, roi.x, roi.y, roi.size, roi.mpp, roi.bin) for roi, slide in rows],
+                [
+                    (
+                        roi.id,
+                        roi.organ,
+                        slide.name,
+                        roi.x,
+                        roi.y,
+                        roi.size,
+                        roi.mpp,
+                        None if roi.bin is None else roi.bin + 1,
+                    )
+                    for roi, slide in rows
+                ],
             )
 
 

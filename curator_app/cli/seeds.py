@@ -10,6 +10,7 @@ import typer
 from curator_app.cli._output import (
     JsonOption,
     WorkspaceOption,
+    check_choice,
     opened_workspace,
     print_json,
     print_table,
@@ -48,7 +49,9 @@ def list_(
     """List seed questions with their state and, where generation failed, why."""
     with opened_workspace(workspace) as opened:
         from pipeline.seeds import list_seeds
+        from pipeline.states import SEED_TRANSITIONS
 
+        check_choice("--state", state, SEED_TRANSITIONS)
         entries = list_seeds(opened, states=(state,) if state else ())
         if as_json:
             print_json(
@@ -85,4 +88,5 @@ def list_(
                     )
                     for e in entries
                 ],
+                cut=("question", "answer", "reason"),
             )

@@ -85,7 +85,7 @@ def demo(
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
     workspace: Annotated[
         Path | None,
-        typer.Option("--workspace", help="Folder for the demo; a folder in your cache where not given."),
+        typer.Option("--workspace", help="Folder for the demo; one among your user data where not given."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -111,6 +111,8 @@ def demo(
             ],
         )
         print_text(f"Workspace: {summary.root}")
+        if not serve_app:
+            print_text(f"Open it: histocurator serve --workspace {summary.root}")
     if not summary.counts.get("released"):
         raise typer.Exit(EXIT_NOTHING_USABLE)
     if serve_app:

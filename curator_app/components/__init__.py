@@ -1,5 +1,6 @@
-"""Browser components: keys, slide viewer, ROI image, ROI picker and slide list, each a script beside its module."""
+"""Browser components (keys, drafts, slide viewer, ROI image, ROI picker, slide list), each with its own script."""
 
+from curator_app.components._draft_keeper import draft_keeper
 from curator_app.components._keyboard import Key, keyboard
 from curator_app.components._picker import (
     PickerAction,
@@ -20,6 +21,7 @@ __all__ = [
     "RoiBox",
     "SlideCard",
     "ViewedSlide",
+    "draft_keeper",
     "keyboard",
     "roi_image",
     "roi_picker",

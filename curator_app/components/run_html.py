@@ -117,7 +117,7 @@ def heat_table(
         rows.append(f'<tr><th scope="row">{escape(names.get(category, category))}</th>{inside}</tr>')
     return (
         '<p class="note">Mean score by category and organ (each format weighs the same), with the number of '
-        'items. Choose a cell for its items.</p><div class="scroll"><table class="heat">'
+        'items. Choose a cell: its items appear below.</p><div class="scroll"><table class="heat">'
         f"<thead><tr><th></th>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 

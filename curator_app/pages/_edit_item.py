@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import streamlit as st
 from pydantic import ValidationError
@@ -20,6 +21,8 @@ from evaluation.items import (
 
 Content = MultipleChoice | KPrim | FreeText
 
+_TRUTHS = ("true", "false")
+
 _FIELDS = {
     "stem": "Stem",
     "text": "text",
@@ -31,78 +34,95 @@ _FIELDS = {
 }
 
 
-def edit_fields(content: Content, *, key: str) -> dict[str, object]:
+@dataclass(frozen=True)
+class _Fields:
+    """Draws fields under one key; what was typed before stands in them instead of the item's own text."""
+
+    key: str
+    typed: Mapping[str, str]
+
+    def text(self, label: str, name: str, own: str) -> str:
+        value = self.typed.get(name, own)
+        return str(st.text_area(label, value, key=f"{self.key}_{name}", height="content") or "")
+
+    def choice(self, label: str, name: str, words: Sequence[str], own: int) -> int:
+        """Return the place of the chosen words."""
+        kept = self.typed.get(name, "")
+        place = int(kept) if kept.isdecimal() and int(kept) < len(words) else own
+        chosen = st.radio(
+            label,
+            range(len(words)),
+            index=place,
+            format_func=words.__getitem__,
+            horizontal=True,
+            key=f"{self.key}_{name}",
+        )
+        return int(chosen)
+
+
+def field_names(content: Content) -> list[str]:
+    """Return the names of an item's fields: the ends of their widgets' keys."""
+    match content:
+        case MultipleChoice():
+            options = [name for letter in OPTION_LETTERS[:OPTION_COUNT] for name in (letter, f"{letter}_why")]
+            return ["stem", "key", *options]
+        case KPrim():
+            places = range(1, len(content.statements) + 1)
+            return ["stem", *(name for n in places for name in (f"{n}", f"{n}_truth", f"{n}_why"))]
+        case FreeText():
+            return ["stem", "answer", "synonyms", "rubric", "points"]
+
+
+def edit_fields(content: Content, *, key: str, typed: Mapping[str, str]) -> dict[str, object]:
     """Draw the fields of an item inside a form and return the document that they hold now.
 
     Args:
         content: the text to start from.
-        key: names the widgets; another version needs another key.
+        key: names the widgets; another edit needs another key.
+        typed: what was typed before and not saved, by `field_names`; of a choice, its place.
     """
-    stem = st.text_area("Stem (a question that ends with ?)", content.stem, key=f"{key}_stem", height="content")
+    fields = _Fields(key, typed)
+    stem = fields.text("Stem (a question that ends with ?)", "stem", content.stem)
     document: dict[str, object] = {"format": content.format, "stem": stem}
     match content:
         case MultipleChoice():
-            document |= _option_fields(content, key)
+            document |= _option_fields(content, fields)
         case KPrim():
             document["statements"] = [
-                _statement_fields(number, statement, key)
+                _statement_fields(number, statement, fields)
                 for number, statement in enumerate(content.statements, start=1)
             ]
         case FreeText():
-            document |= _free_text_fields(content, key)
+            document |= _free_text_fields(content, fields)
     return document
 
 
-def _option_fields(content: MultipleChoice, key: str) -> dict[str, object]:
-    chosen = st.radio(
-        "Key (the right option)",
-        range(OPTION_COUNT),
-        index=content.key,
-        format_func=OPTION_LETTERS.__getitem__,
-        horizontal=True,
-        key=f"{key}_key",
-    )
-    options = [_one_option(OPTION_LETTERS[i], option, key) for i, option in enumerate(content.options)]
+def _option_fields(content: MultipleChoice, fields: _Fields) -> dict[str, object]:
+    chosen = fields.choice("Key (the right option)", "key", OPTION_LETTERS[:OPTION_COUNT], content.key)
+    options = [_one_option(OPTION_LETTERS[i], option, fields) for i, option in enumerate(content.options)]
     return {"options": options, "key": chosen}
 
 
-def _one_option(letter: str, option: Option, key: str) -> dict[str, object]:
+def _one_option(letter: str, option: Option, fields: _Fields) -> dict[str, object]:
     return {
-        "text": st.text_area(f"Option {letter}", option.text, key=f"{key}_{letter}", height="content"),
-        "explanation": st.text_area(
-            f"Why {letter} is right or wrong", option.explanation, key=f"{key}_{letter}_why", height="content"
-        ),
+        "text": fields.text(f"Option {letter}", letter, option.text),
+        "explanation": fields.text(f"Why {letter} is right or wrong", f"{letter}_why", option.explanation),
     }
 
 
-def _statement_fields(number: int, statement: Statement, key: str) -> dict[str, object]:
-    return {
-        "text": st.text_area(f"Statement {number}", statement.text, key=f"{key}_{number}", height="content"),
-        "is_true": st.radio(
-            f"Statement {number} is",
-            [True, False],
-            index=0 if statement.is_true else 1,
-            format_func=lambda truth: "true" if truth else "false",
-            horizontal=True,
-            key=f"{key}_{number}_truth",
-        ),
-        "explanation": st.text_area(
-            f"Why statement {number} is true or false",
-            statement.explanation,
-            key=f"{key}_{number}_why",
-            height="content",
-        ),
-    }
+def _statement_fields(number: int, statement: Statement, fields: _Fields) -> dict[str, object]:
+    text = fields.text(f"Statement {number}", f"{number}", statement.text)
+    truth = fields.choice(f"Statement {number} is", f"{number}_truth", _TRUTHS, 0 if statement.is_true else 1)
+    why = fields.text(f"Why statement {number} is true or false", f"{number}_why", statement.explanation)
+    return {"text": text, "is_true": _TRUTHS[truth] == "true", "explanation": why}
 
 
-def _free_text_fields(content: FreeText, key: str) -> dict[str, object]:
-    answer = st.text_area("Expected answer", content.answer, key=f"{key}_answer", height="content")
-    synonyms = st.text_area(
-        "Also accepted, one on each line", "\n".join(content.synonyms), key=f"{key}_synonyms", height="content"
-    )
-    rubric = st.text_area("Rubric", content.rubric, key=f"{key}_rubric", height="content")
-    points = st.radio("Points", [1, 2], index=content.points - 1, horizontal=True, key=f"{key}_points")
-    lines = [line for line in str(synonyms or "").splitlines() if line.strip()]
+def _free_text_fields(content: FreeText, fields: _Fields) -> dict[str, object]:
+    answer = fields.text("Expected answer", "answer", content.answer)
+    synonyms = fields.text("Also accepted, one on each line", "synonyms", "\n".join(content.synonyms))
+    rubric = fields.text("Rubric", "rubric", content.rubric)
+    points = 1 + fields.choice("Points", "points", ("1", "2"), content.points - 1)
+    lines = [line for line in synonyms.splitlines() if line.strip()]
     return {"answer": answer, "synonyms": lines, "rubric": rubric, "points": points}
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import streamlit as st
 
-from curator_app.components import roi_image
+from curator_app.components import draft_keeper, roi_image
 from curator_app.components.item_html import FORMAT_NAMES, changes_html, item_html
 from curator_app.components.safety_html import (
     category_name,
@@ -19,11 +20,11 @@ from curator_app.components.safety_html import (
     seed_html,
     trials_html,
 )
+from curator_app.drafts import DraftStore
 from curator_app.item_changes import changed_fields
-from curator_app.layout import key_label, mark, organ_words, plain, show_problems
-from curator_app.pages._edit_item import Content, edit_fields, read_document
+from curator_app.layout import key_label, mark, organ_words, show_problems
+from curator_app.pages._edit_form import Editing, edit_form, editing, last_edited, start_editing, stop_editing, unsaved
 from curator_app.session import who, workspace
-from evaluation.models import ModelConfigurationError
 from pipeline.errors import InputError
 from pipeline.item_store import content_of
 from pipeline.review import (
@@ -31,7 +32,6 @@ from pipeline.review import (
     ItemEntry,
     ItemHistory,
     decide,
-    edit_item,
     item_history,
     undo_decision,
     withdraw_item,
@@ -46,17 +46,24 @@ STATE_FILTERS: dict[str, tuple[str, ...]] = {
     "All": (),
 }
 
-_CURRENT, _PLACE, _EDITING, _SAID, _FAULT, _DECIDED = (
+_CURRENT, _PLACE, _SAID, _FAULT, _DECIDED, _ASKED = (
     "review_item",
     "review_place",
-    "review_editing",
     "review_said",
     "review_fault",
     "review_decided",
+    "review_asked",
 )
 
-_one_check_at_a_time = threading.Lock()
-"""The model library hangs when two threads of one process call it at once."""
+
+@dataclass(frozen=True)
+class _Asked:
+    """A dialog that somebody opened on what they saw: an item in one of its row versions, and what follows it."""
+
+    dialog: Literal["reject", "withdraw"]
+    item_id: str
+    row_version: int
+    after: str | None
 
 
 def review_queue(entries: Sequence[ItemEntry], choose_view: Callable[[], None]) -> None:
@@ -92,13 +99,18 @@ def _filtered(entries: Sequence[ItemEntry]) -> list[ItemEntry]:
         organ = _choice("Organ", {e.roi.organ for e in entries}, organ_words)
         category = _choice("Category", {e.seed.category for e in entries}, category_name)
     wanted = STATE_FILTERS[state]
+    open_edit = editing()
     return [
         entry
         for entry in entries
-        if (not wanted or entry.item.state in wanted)
-        and item_format in ("", entry.item.format)
-        and organ in ("", entry.roi.organ)
-        and category in ("", entry.seed.category)
+        if (
+            (not wanted or entry.item.state in wanted)
+            and item_format in ("", entry.item.format)
+            and organ in ("", entry.roi.organ)
+            and category in ("", entry.seed.category)
+        )
+        # What is being edited stays in front of its editor, whatever somebody else decides on it.
+        or (open_edit is not None and open_edit.item_id == entry.item.id)
     ]
 
 
@@ -116,7 +128,7 @@ def _choice(label: str, found: set[str], name: Callable[[str], str]) -> str:
 def _place(queue: Sequence[ItemEntry]) -> int:
     """Return the place of the current item; where it left the queue, the place that it had."""
     ids = [entry.item.id for entry in queue]
-    current = st.session_state.get(_CURRENT)
+    current = st.session_state.get(_CURRENT) or last_edited()
     place = ids.index(current) if current in ids else st.session_state.get(_PLACE, 0)
     place = max(0, min(place, len(queue) - 1))
     st.session_state[_PLACE] = place
@@ -138,37 +150,76 @@ def _steps(queue: Sequence[ItemEntry], place: int) -> None:
 
 def _go(item_id: str | None) -> None:
     st.session_state[_CURRENT] = item_id
-    for note in (_EDITING, _SAID, _FAULT):
+    stop_editing()
+    for note in (_SAID, _FAULT):
         st.session_state.pop(note, None)
 
 
 def _actions(entry: ItemEntry | None, following: ItemEntry | None) -> None:
     """Draw the line of decisions, always in one place; what cannot be done now is greyed."""
     waits = entry is not None and entry.item.state in REVIEWABLE
-    editing = entry is not None and st.session_state.get(_EDITING) == entry.item.id
+    busy = entry is not None and _edited(entry) is not None
     seen = (entry.item.id, entry.item.row_version) if entry else ("", 0)
     after = following.item.id if following else None
     back = _undoable(entry)
+    gone = entry is None or entry.item.state == "withdrawn"
+    # Callbacks, since they run with what the person saw: the queue may have moved on by the time it is drawn again.
     with st.container(horizontal=True, vertical_alignment="center", key="action_line"):
         st.button(
             key_label("Approve", "a"),
             key="approve",
             type="primary",
-            disabled=not waits or editing,
+            disabled=not waits or busy,
             on_click=_approve,
             args=(*seen, after),
         )
-        st.button(key_label("Edit", "e"), key="edit", disabled=not waits or editing, on_click=_edit, args=seen[:1])
-        if st.button(key_label("Reject", "r"), key="reject", disabled=not waits or editing):
-            st.dialog("Reject this item")(_reject)(*seen, after)
-        st.button(key_label("Undo", "u"), key="undo", disabled=back is None or editing, on_click=_undo, args=(back,))
-        gone = entry is None or entry.item.state == "withdrawn"
-        if st.button("Withdraw", key="withdraw", disabled=gone or editing):
-            st.dialog("Withdraw this item for good")(_withdraw)(seen[0], after)
+        st.button(key_label("Edit", "e"), key="edit", disabled=not waits or busy, on_click=_edit, args=(entry,))
+        st.button(
+            key_label("Reject", "r"),
+            key="reject",
+            disabled=not waits or busy,
+            on_click=_ask,
+            args=(_Asked("reject", *seen, after),),
+        )
+        # An edit of an item that somebody decided meanwhile goes on after the decision is taken back.
+        held = back is None or (busy and waits)
+        st.button(key_label("Undo", "u"), key="undo", disabled=held, on_click=_undo, args=(back,))
+        st.button(
+            "Withdraw",
+            key="withdraw",
+            disabled=gone or busy,
+            on_click=_ask,
+            args=(_Asked("withdraw", *seen, after),),
+        )
         said, fault = st.session_state.get(_SAID, ""), st.session_state.get(_FAULT)
         st.html(f'<p class="hc-facts" role="status" id="hc-said">{said}</p>')
     if isinstance(fault, InputError):
         show_problems(fault)
+    _dialog(entry)
+
+
+def _edited(entry: ItemEntry) -> Editing | None:
+    open_edit = editing()
+    return open_edit if open_edit is not None and open_edit.item_id == entry.item.id else None
+
+
+def _ask(asked: _Asked) -> None:
+    st.session_state[_ASKED] = asked
+    for note in (_SAID, _FAULT):
+        st.session_state.pop(note, None)
+
+
+def _dialog(entry: ItemEntry | None) -> None:
+    """Open the dialog that was asked for, unless its item is no longer the one that the person saw."""
+    asked: _Asked | None = st.session_state.pop(_ASKED, None)
+    if asked is None:
+        return
+    if entry is None or (entry.item.id, entry.item.row_version) != (asked.item_id, asked.row_version):
+        show_problems(InputError("That item was decided or changed elsewhere in the meantime. Nothing was done."))
+    elif asked.dialog == "reject":
+        st.dialog("Reject this item")(_reject)(asked.item_id, asked.row_version, asked.after)
+    else:
+        st.dialog("Withdraw this item for good")(_withdraw)(asked.item_id, asked.row_version, asked.after)
 
 
 def _undoable(entry: ItemEntry | None) -> str | None:
@@ -193,9 +244,9 @@ def _decided(item_id: str, said: str, after: str | None) -> None:
     st.session_state[_SAID] = said
 
 
-def _edit(item_id: str) -> None:
-    _go(item_id)
-    st.session_state[_EDITING] = item_id
+def _edit(entry: ItemEntry) -> None:
+    _go(entry.item.id)
+    start_editing(entry)
 
 
 def _undo(item_id: str) -> None:
@@ -212,9 +263,12 @@ def _undo(item_id: str) -> None:
 
 
 def _reject(item_id: str, row_version: int, after: str | None) -> None:
+    store, draft = DraftStore(workspace()), f"reject_{item_id}"
+    key = f"reject_note_{item_id}"
     with st.form("reject_form", border=False):
-        note = st.text_area("What is wrong", key="reject_note")
+        note = st.text_area("What is wrong", store.read(draft).fields.get("note", ""), key=key)
         sent = st.form_submit_button(key_label("Reject with this note", "Ctrl ⏎"), type="primary")
+    draft_keeper(draft, writing=f"{item_id}_{row_version}", fields={"note": key})
     if not sent:
         return
     try:
@@ -222,11 +276,12 @@ def _reject(item_id: str, row_version: int, after: str | None) -> None:
     except InputError as error:
         show_problems(error)
         return
+    store.drop(draft, writing=f"{item_id}_{row_version}")
     _decided(item_id, "✕ Rejected. Undo takes it back.", after)
     st.rerun()
 
 
-def _withdraw(item_id: str, after: str | None) -> None:
+def _withdraw(item_id: str, row_version: int, after: str | None) -> None:
     st.markdown("This one item leaves the queue and later releases. It stays in the history; there is no undo.")
     with st.form("withdraw_form", border=False):
         reason = st.text_area("Why", key="withdraw_reason")
@@ -234,7 +289,7 @@ def _withdraw(item_id: str, after: str | None) -> None:
     if not sent:
         return
     try:
-        withdraw_item(workspace(), item_id, reason=str(reason or ""), who=who())
+        withdraw_item(workspace(), item_id, reason=str(reason or ""), who=who(), expected_version=row_version)
     except InputError as error:
         show_problems(error)
         return
@@ -255,9 +310,12 @@ def _columns(entry: ItemEntry, history: ItemHistory, following: ItemEntry | None
             facts={"": " · ".join(part for part in (organ_words(entry.roi.organ), entry.roi.magnification) if part)},
         )
     with middle:
-        if st.session_state.get(_EDITING) == entry.item.id:
+        if (open_edit := _edited(entry)) is not None:
             number = len(history.versions)
-            _edit_form(entry)
+            if (said := edit_form(entry, open_edit)) is not None:
+                _go(entry.item.id)
+                st.session_state[_SAID] = said
+                st.rerun()
         else:
             number = _text(entry, history)
     with right:
@@ -294,6 +352,8 @@ def _text(entry: ItemEntry, history: ItemHistory) -> int:
                 required=True,
                 label_visibility="collapsed",
             )
+    if unsaved(entry):
+        st.html('<p class="hc-flag">✎ An edit of this item is not saved yet: press Edit to go on with it.</p>')
     content = content_of(history.versions[chosen - 1])
     body = section("As the reader sees it", item_html(content))
     if chosen > 1:
@@ -302,48 +362,3 @@ def _text(entry: ItemEntry, history: ItemHistory) -> int:
         body += section(f"Changed since v{chosen - 1}, word by word", changes)
     st.html(body)
     return int(chosen)
-
-
-def _edit_form(entry: ItemEntry) -> None:
-    checked = entry.item.format != "free_text"
-    words = "Save and check without the image" if checked else "Save"
-    with st.form("edit_form", border=False):
-        buttons = st.container(horizontal=True, key="edit_buttons")
-        sent = buttons.form_submit_button(key_label(words, "Ctrl ⏎"), type="primary", key="save_edit")
-        cancelled = buttons.form_submit_button("Cancel", key="cancel_edit")
-        problems = st.container()
-        document = edit_fields(entry.content, key=f"edit_{entry.version.id}")
-        note = str(st.text_input("Why you changed it", key=f"edit_{entry.version.id}_note") or "")
-    if cancelled:
-        _go(entry.item.id)
-        st.rerun()
-    if not sent:
-        return
-    content, faults = read_document(document)
-    with problems:
-        if content is None:
-            show_problems(InputError("Not saved yet", faults))
-        else:
-            _save(entry, content, note)
-
-
-def _save(entry: ItemEntry, content: Content, note: str) -> None:
-    try:
-        with st.spinner("Saving, then asking the checker three times without the image"), _one_check_at_a_time:
-            item = edit_item(
-                workspace(),
-                entry.item.id,
-                content,
-                who=who(),
-                note=note,
-                expected_version=entry.item.row_version,
-            )
-    except InputError as error:
-        show_problems(error)
-        return
-    except ModelConfigurationError as error:
-        st.error(plain(str(error)), icon=":material/error:")
-        return
-    _go(item.id)
-    st.session_state[_SAID] = f"✎ Saved as v{entry.version.number + 1}: {mark(item.state)}"
-    st.rerun()

@@ -12,6 +12,7 @@ from curator_app.job_progress import start_job, watch_jobs
 from curator_app.layout import empty_state, key_label, mark, organ_words, plain
 from curator_app.session import workspace
 from evaluation.models import ModelConfigurationError, is_offline
+from pipeline.jobs import list_jobs
 from pipeline.seeds import SeedEntry, list_seeds
 from pipeline.variants import choose_models
 
@@ -38,9 +39,10 @@ def write_items(pending: Sequence[str]) -> None:
         return
     failed = [entry for entry in seeds if entry.seed.state == "failed"]
     generator, checker = _models()
+    running = any(job.active and job.kind == "generate" for job in list_jobs(workspace()))
     words = f"Write items for {len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'}"
     with st.container(horizontal=True, vertical_alignment="center", key="write_action"):
-        pressed = st.button(key_label(words, "g"), key="generate", type="primary")
+        pressed = st.button(key_label(words, "g"), key="generate", type="primary", disabled=running)
         st.html(
             f'<p class="hc-facts">{ITEMS_PER_SEED} items from each: multiple choice, KPrim and free text. '
             "Those that are guessed without the image are rewritten up to three times.</p>"

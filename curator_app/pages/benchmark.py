@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from curator_app.components import Key
 from curator_app.components._choosable import choosable
 from curator_app.components.item_html import item_style
-from curator_app.components.run_html import RunRow, run_table
+from curator_app.components.run_html import RunRow, in_table_order, run_table
 from curator_app.job_progress import watch_jobs
-from curator_app.layout import empty_state, page_head, show_problems
+from curator_app.layout import empty_state, key_label, page_head, show_problems
 from curator_app.pages._inside_run import RunRead, inside_run
 from curator_app.pages._start_evaluation import start_evaluation
 from curator_app.session import workspace
@@ -20,17 +21,18 @@ from pipeline.benchmarks import list_runs, load_results
 from pipeline.errors import InputError
 from pipeline.releases import list_releases
 
-_CHOSEN = "benchmark_run"
+_CHOSEN, _STARTING = "benchmark_run", "benchmark_starting"
+
+_KEYS = (Key("e", "Open or close the form that starts an evaluation", button="evaluate_open"),)
 
 
 def show() -> None:
     """Draw the page."""
-    page_head("Benchmark", "Score models on a release, then see where and how they fail")
+    page_head("Benchmark", "Score models on a release, then see where and how they fail", keys=_KEYS)
     st.html(item_style())
     releases, runs = list_releases(workspace()), list_runs(workspace())
     watch_jobs("evaluate")
-    with st.expander("Start an evaluation", expanded=not runs, key="start_evaluation"):
-        start_evaluation(releases)
+    _start(releases, runs)
     if not runs:
         if not releases:
             empty_state(
@@ -46,12 +48,42 @@ def show() -> None:
     reads = _read(runs)
     if not reads:
         return
-    chosen = st.session_state.get(_CHOSEN)
     rows = [RunRow(read.run.id, read.results, notes(read.results.provenance.configuration)) for read in reads]
+    # The page opens on the best run of a model, or the best baseline.
+    chosen = st.session_state.get(_CHOSEN)
+    if chosen not in {row.id for row in rows}:
+        chosen = in_table_order(rows)[0].id
     choosable(run_table(rows, chosen=chosen), key="run_table", on_choose=_choose)
     opened = next((read for read in reads if read.run.id == chosen), None)
     if opened is not None:
         inside_run(opened, reads)
+
+
+def _start(releases: Sequence[Release], runs: Sequence[Run]) -> None:
+    """Say what is next to do, and draw the form where it is wanted."""
+    modelled = any(run.summary.get("is_language_model") for run in runs)
+    opened = st.session_state.setdefault(_STARTING, not runs)
+    with st.container(horizontal=True, vertical_alignment="center", key="benchmark_next"):
+        st.button(
+            key_label("Close the form" if opened else "Evaluate a model", "e"),
+            key="evaluate_open",
+            type="secondary" if modelled or opened else "primary",
+            on_click=_open_or_close,
+            args=(not opened,),
+        )
+        if runs:
+            baselines = (
+                "So far only built-in baselines were run. Evaluate a vision-language model to compare with them."
+            )
+            words = "Choose a row, then a cell, then an item to see where a model fails." if modelled else baselines
+            st.html(f'<p class="hc-facts"><strong>Next:</strong> {words}</p>')
+    if opened:
+        with st.container(border=True, key="start_evaluation"):
+            start_evaluation(releases)
+
+
+def _open_or_close(opened: bool) -> None:
+    st.session_state[_STARTING] = opened
 
 
 def _choose(run_id: str) -> None:

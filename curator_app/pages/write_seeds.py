@@ -28,7 +28,7 @@ from curator_app.session import who, workspace
 from db.tables import Roi, Seed, Slide
 from evaluation.items import CATEGORIES, describe_categories
 from evaluation.slides import SlideError
-from pipeline.errors import InputError
+from pipeline.errors import ConflictError, InputError
 from pipeline.rois import list_rois, reject_roi, select_roi
 from pipeline.seeds import SEED_COLUMNS, SeedText, drop_seed, import_seeds, list_seeds, save_seed
 
@@ -39,6 +39,7 @@ NEIGHBOURHOOD = 6.0
 """The view of the neighbourhood is this many ROI sides wide."""
 
 _ROI, _LAST, _PROBLEM, _NEAR = "seed_roi", "seed_last", "seed_problem", "seed_near"
+_IMPORTS, _IMPORTED = "seed_imports", "seeds_imported"
 
 
 @dataclass(frozen=True)
@@ -103,10 +104,11 @@ def show() -> None:
 
 
 def _place(queue: list[tuple[Roi, Slide]], seeds: dict[str, list[Seed]]) -> int:
-    """Return the place of the ROI that is open; at first the first one that has no seed."""
+    """Return the place of the ROI that is open; at first one with an unsaved text, else one without a seed."""
     ids = [roi.id for roi, _ in queue]
-    kept = st.session_state.get(_ROI)
+    kept = st.session_state.get(_ROI) or seed_drafts.last_written()
     if kept in ids:
+        st.session_state[_ROI] = kept
         return ids.index(kept)
     place = next((index for index, identifier in enumerate(ids) if not _live(seeds, identifier)), 0)
     st.session_state[_ROI] = ids[place]
@@ -193,6 +195,7 @@ def _form(roi: Roi, place: int, queue: list[tuple[Roi, Slide]], seeds: dict[str,
             _drop_form(roi, place, queue)
     _last()
     st.text_input("Notes", key=draft.key("notes"), on_change=draft.keep)
+    draft.keep_while_typed()
     _written(roi, seeds)
 
 
@@ -209,6 +212,9 @@ def _save(roi_id: str, queue: list[tuple[Roi, Slide]], seeds: dict[str, list[See
             seed_id=draft.editing,
             expected_version=draft.version,
         )
+    except ConflictError:
+        st.session_state[_PROBLEM] = (roi_id, _changed_elsewhere(draft))
+        return
     except InputError as error:
         st.session_state[_PROBLEM] = (roi_id, error)
         return
@@ -223,6 +229,17 @@ def _save(roi_id: str, queue: list[tuple[Roi, Slide]], seeds: dict[str, list[See
     later = [*range(place + 1, len(ids)), *range(place)]
     free = next((index for index in later if not _live(seeds, ids[index])), (place + 1) % len(ids))
     _go(queue, free)
+
+
+def _changed_elsewhere(draft: seed_drafts.Draft) -> InputError:
+    """Return what the seed says now; the writer has seen it then, so their next save counts."""
+    seed = next(entry.seed for entry in list_seeds(workspace()) if entry.seed.id == draft.editing)
+    draft.saw(seed.row_version)
+    return InputError(
+        f"This seed was changed elsewhere at {local_time(seed.changed_at, seconds=True)[-8:]}. Your text is still "
+        "here and not saved: save again to replace what it says now.",
+        [f"question: {seed.question}", f"answer: {seed.answer}"],
+    )
 
 
 def _go(queue: list[tuple[Roi, Slide]], place: int) -> None:
@@ -307,9 +324,13 @@ def _drop_seed_form(seed: Seed) -> None:
 
 
 def _import_popover() -> None:
+    number = st.session_state.setdefault(_IMPORTS, 0)
     with st.popover("Import CSV", key="import_seeds"):
         st.caption(f"Columns: {', '.join(SEED_COLUMNS)}. Nothing is imported unless every row is good.")
-        file = st.file_uploader("CSV file", type="csv", key="seeds_csv")
+        if said := st.session_state.pop(_IMPORTED, None):
+            st.success(said, icon=":material/check:")
+        # Each import has a field of its own: the file of the last one could be imported twice.
+        file = st.file_uploader("CSV file", type="csv", key=f"seeds_csv_{number}")
         if file is None or not st.button("Import", type="primary", key="import_seeds_now"):
             return
         with tempfile.TemporaryDirectory() as folder:
@@ -321,4 +342,6 @@ def _import_popover() -> None:
                 message = error.message.replace(str(path), file.name)
                 show_problems(InputError(message, error.problems))
                 return
-        st.success(f"{len(added)} seeds imported")
+        st.session_state[_IMPORTED] = f"{len(added)} {'seed' if len(added) == 1 else 'seeds'} imported"
+        st.session_state[_IMPORTS] = number + 1
+        st.rerun()

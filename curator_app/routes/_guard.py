@@ -16,7 +16,8 @@ LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 GUARDED = ("/api/", "/media/", "/_stcore/upload_file", "/_stcore/stream")
 """What holds data of the workspace: answered only to a browser that opened a page of this app."""
 
-NOT_PAGES = ("/api/", "/media/", "/_stcore/", "/static/", "/vendor/", "/component/")
+NOT_PAGES = ("/api/", "/auth/", "/media/", "/_stcore/", "/static/", "/vendor/", "/component/")
+"""Addresses of data, scripts and signing in."""
 
 SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -90,7 +91,12 @@ def _name_of(host: str) -> str | None:
 
 def _same_origin(headers: Headers) -> bool:
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == headers.get("host")
+    if origin is None:
+        return True
+    try:
+        return urlsplit(origin).netloc == headers.get("host")
+    except ValueError:
+        return False
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, reason: str) -> None:

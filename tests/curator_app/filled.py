@@ -56,7 +56,7 @@ def approve_all(workspace: Workspace) -> None:
 
 def rail_is_there(page: Page) -> None:
     """Wait until the app's own rail stands where a server's first visitor sees Streamlit's for a moment."""
-    page.get_by_role("link", name="Write seeds", exact=True).wait_for()
+    page.get_by_test_id("stSidebarNav").get_by_role("link", name="Write seeds", exact=True).wait_for()
 
 
 def _roi_table(folder: Path) -> Path:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from curator_app.pages._edit_item import read_document
+from curator_app.drafts import DraftStore
+from curator_app.pages._edit_item import field_names, read_document
 from db.tables import Item
 from pipeline.jobs import list_jobs
-from pipeline.review import REVIEWABLE, ItemEntry, decide, item_history, list_items
+from pipeline.review import REVIEWABLE, ItemEntry, decide, edit_item, item_history, list_items
 from pipeline.workspace import Workspace
 from tests.curator_app.conftest import open_page
 from tests.curator_app.filled import FAILURE, fill_with_items
@@ -140,3 +141,85 @@ def test_faults_of_a_whole_item_are_said_in_words() -> None:
     )
     assert content is None
     assert faults == ["Expected answer: must not be empty", "Synonym 2: must not be empty"]
+
+
+def _editing(filled: Workspace, item_format: str = "free_text") -> tuple[AppTest, ItemEntry]:
+    entry = _first(filled, item_format)
+    page = open_page(filled, "items")
+    page.session_state["review_item"] = entry.item.id
+    page.run()
+    page.button(key="edit").click().run()
+    return page, entry
+
+
+def test_a_rejection_of_an_item_that_was_decided_meanwhile_hits_no_other_item(filled: Workspace) -> None:
+    page = open_page(filled, "items")
+    first = list_items(filled, states=REVIEWABLE)[0]
+    decide(filled, first.item.id, "approve", who="somebody else")
+    for button in ("reject", "withdraw"):
+        page.button(key=button).click().run()
+        assert "decided or changed elsewhere" in page.error[0].value
+        assert not page.get("text_area")
+        page = open_page(filled, "items")
+        again = list_items(filled, states=REVIEWABLE)[0]
+        decide(filled, again.item.id, "approve", who="somebody else")
+
+
+def test_an_edit_survives_somebody_elses_edit_and_can_be_saved_over_it(filled: Workspace) -> None:
+    page, entry = _editing(filled)
+    theirs = entry.content.model_copy(update={"stem": "Theirs, which change is seen?"})
+    edit_item(filled, entry.item.id, theirs, who="somebody else")
+    stem = f"edit_{entry.version.id}_stem"
+    page.text_area(key=stem).set_value("Mine, which change is seen?")
+    page.button(key="save_edit").click().run()
+    assert "changed elsewhere" in page.error[0].value
+    assert "Theirs, which change is seen" in page.error[0].value
+    assert page.text_area(key=stem).value == "Mine, which change is seen?"
+    page.button(key="save_edit").click().run()
+    after = next(e for e in list_items(filled) if e.item.id == entry.item.id)
+    assert after.content.stem == "Mine, which change is seen?"
+    assert after.version.number == entry.version.number + 2
+
+
+def test_an_edit_stays_open_when_somebody_decides_on_the_item(filled: Workspace) -> None:
+    page, entry = _editing(filled)
+    stem = f"edit_{entry.version.id}_stem"
+    page.text_area(key=stem).set_value("Mine, which change is seen?")
+    decide(filled, entry.item.id, "approve", who="somebody else")
+    page.button(key="save_edit").click().run()
+    assert "take the decision back with Undo" in page.error[0].value
+    assert page.text_area(key=stem).value == "Mine, which change is seen?"
+    assert not page.button(key="undo").disabled
+
+
+def test_an_unsaved_edit_is_offered_on_another_visit(filled: Workspace) -> None:
+    entry = _first(filled, "kprim")
+    typed = {"stem": "Half a stem", "1_truth": "1", "2": "Half a statement"}
+    DraftStore(filled).write(f"edit_{entry.item.id}", typed)
+    page = open_page(filled, "items")
+    assert page.session_state["review_item"] == entry.item.id
+    assert "not saved yet: press Edit" in _said(page)
+    page.button(key="edit").click().run()
+    key = f"edit_{entry.version.id}"
+    assert page.text_area(key=f"{key}_stem").value == "Half a stem"
+    assert page.text_area(key=f"{key}_2").value == "Half a statement"
+    assert page.radio(key=f"{key}_1_truth").value == 1
+    page.button(key="cancel_edit").click().run()
+    assert not DraftStore(filled).read(f"edit_{entry.item.id}").fields
+    assert "not saved yet" not in _said(page)
+
+
+@pytest.mark.parametrize("item_format", ["mcq", "kprim", "free_text"])
+def test_every_field_of_the_form_is_kept_while_it_is_typed(filled: Workspace, item_format: str) -> None:
+    page, entry = _editing(filled, item_format)
+    prefix = f"edit_{entry.version.id}_"
+    drawn = {e.key.removeprefix(prefix) for kind in (page.text_area, page.radio) for e in kind if e.key}
+    assert drawn == set(field_names(entry.content))
+
+
+def test_one_generation_at_a_time(filled: Workspace) -> None:
+    page = open_page(filled, "items")
+    page.session_state["items_view"] = "write"
+    page.run()
+    page.button(key="generate").click().run()
+    assert page.button(key="generate").disabled

@@ -93,6 +93,21 @@ def test_a_review_by_keys(chromium: Browser, served: Served) -> None:
         assert places == _places(page)
 
 
+def test_two_tabs_on_one_item_lose_nothing(chromium: Browser, served: Served) -> None:
+    waiting = [entry.item.id for entry in list_items(served.workspace, states=REVIEWABLE)]
+    with visit(chromium, served) as first, visit(chromium, served) as second:
+        for page in (first, second):
+            rail_is_there(page)
+            go(page, "Items")
+            wait_for_picture(page)
+        first.keyboard.press("a")
+        expect(first.locator("#hc-said")).to_contain_text("✓ Approved")
+        second.keyboard.press("r")
+        expect(second.get_by_role("alert")).to_contain_text("decided or changed elsewhere")
+        expect(second.get_by_role("dialog")).to_have_count(0)
+        assert _state(served, waiting[1]) in REVIEWABLE
+
+
 def test_an_edit_is_checked_again(chromium: Browser, served: Served) -> None:
     entry = list_items(served.workspace, states=REVIEWABLE, item_format="mcq")[0]
     with visit(chromium, served, SIZES[1]) as page:

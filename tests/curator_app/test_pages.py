@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from sqlmodel import select
 from streamlit.testing.v1 import AppTest
 
 from curator_app.layout import MARKS, bar, mark, organ_words, plain
 from curator_app.pages.home import next_step
-from db.tables import Seed
+from db.tables import Seed, Slide
 from pipeline.bins import bin_candidates
 from pipeline.overview import Overview, overview
 from pipeline.rois import list_rois
@@ -83,7 +84,8 @@ def _counts(**changed: object) -> Overview:
         (_counts(rois={"selected": 2}, seeds={"ready": 2}, items={"passed": 6}), "items"),
         (_counts(rois={"selected": 2}, seeds={"ready": 2}, items={"approved": 6}), "releases"),
         (_counts(rois={"selected": 2}, items={"released": 6}, releases=1), "benchmark"),
-        (_counts(rois={"selected": 2}, items={"released": 6}, releases=1, runs=1), "write_seeds"),
+        (_counts(rois={"selected": 2}, items={"released": 6}, releases=1, runs=2), "benchmark"),
+        (_counts(rois={"selected": 2}, items={"released": 6}, releases=1, runs=1, model_runs=1), "write_seeds"),
     ],
 )
 def test_home_names_the_first_step_that_waits(counts: Overview, page: str) -> None:
@@ -159,6 +161,66 @@ def test_a_draft_is_there_again_when_one_comes_back(with_rois: Workspace) -> Non
     assert _named(page, "text_area", "Question").value == "Half a quest"
 
 
+def test_a_draft_is_there_again_on_another_visit(with_rois: Workspace) -> None:
+    page = open_page(with_rois, "write_seeds")
+    page.button(key="skip_roi").click().run()
+    second = page.session_state["seed_roi"]
+    _named(page, "text_area", "Question").set_value("Half a quest").run()
+    _named(page, "radio", "Category").set_value("identify_anatomy").run()
+    again = open_page(with_rois, "write_seeds")
+    assert again.session_state["seed_roi"] == second
+    assert _named(again, "text_area", "Question").value == "Half a quest"
+    assert _named(again, "radio", "Category").value == "identify_anatomy"
+    _write(again, "Half a question?", "yes", None)
+    assert [entry.seed.question for entry in list_seeds(with_rois)] == ["Half a question?"]
+    last = open_page(with_rois, "write_seeds")
+    assert _named(last, "text_area", "Question").value == ""
+
+
+def test_an_edit_is_still_an_edit_on_another_visit(with_seeds: Workspace) -> None:
+    page = open_page(with_seeds, "write_seeds")
+    seed = next(e.seed for e in list_seeds(with_seeds) if e.roi.id == page.session_state["seed_roi"])
+    page.button(key=f"edit_{seed.id}").click().run()
+    _named(page, "text_area", "Question").set_value("What changed?").run()
+    again = open_page(with_seeds, "write_seeds")
+    again.button(key="save_seed").click().run()
+    assert len(list_seeds(with_seeds)) == 4
+    assert next(e.seed for e in list_seeds(with_seeds) if e.seed.id == seed.id).question == "What changed?"
+
+
+def test_many_problems_are_listed_and_do_not_flood_the_page(with_rois: Workspace) -> None:
+    script = (
+        "from curator_app.layout import show_problems\nfrom pipeline.errors import InputError\n"
+        "show_problems(InputError('bad.csv', [f'line {n}: no' for n in range(5000)]))\n"
+    )
+    page = AppTest.from_string(script).run()
+    said = page.error[0].value.replace("\\", "")
+    assert "line 999: no" in said
+    assert "line 1000: no" not in said
+    assert "and 4,000 more" in said
+
+
+def test_home_warns_of_slides_that_are_gone(with_seeds: Workspace) -> None:
+    with with_seeds.writing() as session:
+        slide = session.exec(select(Slide)).first()
+        assert slide is not None
+        slide.path, name = "/nowhere/gone.svs", slide.name
+    counts = overview(with_seeds)
+    assert counts.missing_slides == (name,)
+    assert "Slide files that are gone" in open_page(with_seeds, "home").warning[0].value
+
+
+def test_the_overview_names_rois_that_wait(with_seeds: Workspace) -> None:
+    rois = [roi.id for roi, _ in list_rois(with_seeds)]
+    dropped = list_seeds(with_seeds)[0]
+    with with_seeds.writing() as session:
+        session.get_one(Seed, dropped.seed.id).state = "dropped"
+    counts = overview(with_seeds)
+    assert counts.unasked_rois == (dropped.roi.id,)
+    assert counts.waiting_rois == ()
+    assert list(counts.selected_rois) == rois
+
+
 def test_undo_drops_the_seed_and_gives_the_text_back(with_rois: Workspace) -> None:
     page = open_page(with_rois, "write_seeds")
     first = page.session_state["seed_roi"]
@@ -188,9 +250,13 @@ def test_a_change_over_somebody_elses_change_is_not_written(with_seeds: Workspac
     with with_seeds.writing() as session:
         session.get_one(Seed, seed.id).answer = "theirs"
     _write(page, "Mine?", "mine", None)
-    assert "Your text was not saved" in _words(page).replace("\\", "")
+    said = _words(page).replace("\\", "")
+    assert "Your text is still here and not saved" in said
+    assert "answer: theirs" in said
     assert next(e.seed for e in list_seeds(with_seeds) if e.seed.id == seed.id).answer == "theirs"
     assert _named(page, "text_area", "Answer").value == "mine"
+    page.button(key="save_seed").click().run()
+    assert next(e.seed for e in list_seeds(with_seeds) if e.seed.id == seed.id).answer == "mine"
 
 
 def test_dropping_a_roi_needs_a_reason_and_can_be_taken_back(with_rois: Workspace) -> None:

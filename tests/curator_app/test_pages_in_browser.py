@@ -201,6 +201,11 @@ def test_picking_by_keys_is_quick_and_complete(chromium: Browser, filled: Served
             page.keyboard.press("u")
         expect(page.get_by_text(f"{before} / 8", exact=True)).to_be_visible()
         assert len(list_rois(workspace)) == before
+        for _ in range(5):  # on the last picture of the bin, a rejection has no next one to move to
+            page.keyboard.press("x")
+            page.keyboard.press("u")
+        page.wait_for_function(AT_REST)
+        assert len(list_rois(workspace)) == before
         page.keyboard.press("ArrowRight")
         expect(page.locator(".picker h2")).to_contain_text("Bin 2")
         page.keyboard.press("s")
@@ -225,6 +230,47 @@ def test_the_neighbourhood_shows_the_slide_and_the_text_stays(chromium: Browser,
         expect(page.get_by_label("Question, or a statement")).to_have_value("A text that must stay")
 
 
+def test_a_text_survives_a_reload_before_its_field_lost_the_focus(chromium: Browser, filled: Served) -> None:
+    with visit(chromium, filled) as page:
+        go(page, "Write seeds")
+        wait_for_picture(page)
+        page.keyboard.press("k")
+        question = page.get_by_label("Question, or a statement")
+        expect(question).to_have_value("")
+        with page.expect_response(lambda answer: "/api/drafts/" in answer.url):
+            question.press_sequentially("Typed, and the tab is reloaded")
+        where = page.locator(".hc-facts strong").first.inner_text()
+        page.reload()
+        expect(question).to_have_value("Typed, and the tab is reloaded")
+        expect(page.locator(".hc-facts strong").first).to_have_text(where)
+        question.fill("")
+        with page.expect_response(lambda answer: "/api/drafts/" in answer.url):
+            question.blur()
+
+
+def test_a_page_that_is_opened_by_its_address_has_no_error_in_the_console(chromium: Browser, filled: Served) -> None:
+    with visit(chromium, filled) as page:
+        for name in PAGES[1:]:
+            page.goto(f"{filled.url}/{name.lower().replace(' ', '-')}")
+            expect(page.get_by_role("heading", level=1, name=name)).to_be_visible()
+            page.wait_for_function(AT_REST)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_roi_fills_its_frame(chromium: Browser, filled: Served, theme: str) -> None:
+    """No empty bands: the frame has the picture's own shape and is as large as the place for it."""
+    for size in SIZES:
+        with visit(chromium, filled, size, theme=theme) as page:
+            go(page, "Write seeds")
+            wait_for_picture(page)
+            stage, room = (page.locator(f".viewer {part}").bounding_box() for part in (".stage", ".room"))
+            assert stage is not None
+            assert room is not None
+            assert stage["width"] == pytest.approx(stage["height"], abs=2)
+            assert stage["width"] >= min(room["width"], room["height"]) - 2
+            assert stage["height"] > size[1] * 0.65
+
+
 def test_a_bad_csv_lists_every_bad_line(chromium: Browser, filled: Served, tmp_path: Path) -> None:
     roi = list_rois(filled.workspace)[0][0].id
     file = tmp_path / "bad.csv"
@@ -245,6 +291,29 @@ def test_a_bad_csv_lists_every_bad_line(chromium: Browser, filled: Served, tmp_p
             expect(problems).to_contain_text(line)
         expect(problems).to_contain_text("bad.csv")
     assert len(list_seeds(filled.workspace)) == before
+
+
+def test_a_key_on_home_opens_what_is_next(chromium: Browser, filled: Served) -> None:
+    with visit(chromium, filled) as page:
+        go(page, "Home")
+        expect(page.locator(".hc-thumbs img").first).to_be_visible()
+        page.keyboard.press("n")
+        expect(page.get_by_role("heading", level=1, name="Write seeds")).to_be_visible()
+
+
+def test_a_csv_is_imported_once(chromium: Browser, filled: Served, tmp_path: Path) -> None:
+    roi = list_rois(filled.workspace)[-1][0].id
+    file = tmp_path / "good.csv"
+    file.write_text(f"roi,question,answer,category,author\n{roi},Which organ is it?,liver,identify_anatomy,Dr A\n")
+    before = len(list_seeds(filled.workspace))
+    with visit(chromium, filled) as page:
+        go(page, "Write seeds")
+        page.get_by_role("button", name="Import CSV").click()
+        page.locator("input[type=file]").set_input_files(file)
+        page.get_by_role("button", name="Import", exact=True).click()
+        expect(page.get_by_text("1 seed imported")).to_be_visible()
+        expect(page.get_by_role("button", name="Import", exact=True)).to_have_count(0)
+    assert len(list_seeds(filled.workspace)) == before + 1
 
 
 def test_the_walk_from_a_slide_to_a_seed(chromium: Browser, empty: Served, drawn_slides: list[Path]) -> None:

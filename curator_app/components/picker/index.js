@@ -17,6 +17,7 @@ class Picker {
     this.current = 0;
     this.order = "";
     this.own = new Map(); // states that this browser set and the server has not confirmed
+    this.done = []; // what was picked or rejected here, so that taking back shows at once
     root.classList.add("picker");
     root.innerHTML = `<h2 tabindex="-1" aria-live="polite"></h2><div class="hints"></div>
       <div class="grid" role="group" aria-label="Candidates"></div>
@@ -37,7 +38,7 @@ class Picker {
       ["→", "Next bin", () => this.moveBin(1)],
       ["s", "More like this", () => this.search("similar")],
       ["d", "Unlike all chosen", () => this.search("unlike")],
-      ["u", "Take back", () => this.send({ name: "undo" })],
+      ["u", "Take back", () => this.undo()],
     ];
     for (const [key, words, action] of hints) {
       const element = document.createElement("button");
@@ -148,6 +149,7 @@ class Picker {
     this.moveTo(index);
     if (this.stateOf(candidate) === "selected") return;
     this.own.set(candidate.box.id, "selected");
+    this.done.push(candidate.box.id);
     this.paint();
     this.send({ name: "pick", roi: candidate.box.id });
   }
@@ -156,9 +158,18 @@ class Picker {
     const candidate = this.data.candidates[this.current];
     if (!candidate || this.stateOf(candidate) === "rejected") return;
     this.own.set(candidate.box.id, "rejected");
+    this.done.push(candidate.box.id);
     this.send({ name: "reject", roi: candidate.box.id });
     this.moveTo(Math.min(this.current + 1, this.data.candidates.length - 1));
     this.paint();
+  }
+
+  /** Without the own mark, a key that comes before the server's answer would see the state that was taken back. */
+  undo() {
+    const last = this.done.pop();
+    if (last !== undefined) this.own.set(last, "candidate");
+    this.paint();
+    this.send({ name: "undo" });
   }
 
   search(name) {
@@ -182,7 +193,7 @@ class Picker {
     const first = Math.floor(this.current / NUMBERED) * NUMBERED;
     const actions = {
       x: () => this.reject(), s: () => this.search("similar"), d: () => this.search("unlike"),
-      u: () => this.send({ name: "undo" }),
+      u: () => this.undo(),
       ...(this.data.searching ? { Escape: () => this.moveBin(0) } : {}),
       PageDown: () => this.focusTile(Math.min(first + NUMBERED, this.data.candidates.length - 1)),
       PageUp: () => this.focusTile(Math.max(first - NUMBERED, 0)),

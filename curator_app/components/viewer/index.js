@@ -47,9 +47,9 @@ class Viewer {
     this.root = root;
     root.classList.add("viewer");
     root.innerHTML = `<div class="tools" role="toolbar" aria-label="Zoom"></div>
-      <div class="stage"><div class="osd"></div><canvas class="frames" aria-hidden="true"></canvas>
+      <div class="room"><div class="stage"><div class="osd"></div><canvas class="frames" aria-hidden="true"></canvas>
         <div class="legend"></div><div class="scale" hidden><span></span><div></div></div>
-        <div class="message" role="status"></div></div>`;
+        <div class="message" role="status"></div></div></div>`;
     this.tools = root.querySelector(".tools");
     this.stage = root.querySelector(".osd");
     this.canvas = root.querySelector(".frames");
@@ -96,6 +96,7 @@ class Viewer {
 
   update(data) {
     this.data = data;
+    this.root.dataset.mode = data.mode;
     const kinds = data.mode === "slide" ? [...new Set(data.boxes.map((box) => box.state))] : [];
     this.legend.innerHTML = kinds.filter((kind) => LEGEND[kind])
       .map((kind) => `<span><svg viewBox="0 0 14 14">${LEGEND[kind][1]}</svg>${LEGEND[kind][0]}</span>`).join("");
@@ -106,8 +107,7 @@ class Viewer {
         this.legend.append(fact);
       }
     }
-    this.stage.setAttribute("role", "img");
-    this.stage.setAttribute("aria-label", data.mode === "image" ? data.description : `Slide ${data.slides[data.slide]?.name}`);
+    this.name();
     const view = data.mode === "image" ? data.url : `${data.slide}/${data.focus?.id ?? ""}`;
     if (view !== this.view) {
       this.view = view;
@@ -142,8 +142,9 @@ class Viewer {
         this.osd.addHandler(move, () => { this.touched = true; });
       }
       this.osd.addHandler("resize", () => requestAnimationFrame(() => this.touched || this.fit()));
-      this.osd.addHandler("open-failed", () => this.say("The image cannot be shown: its file could not be read."));
-      this.osd.addHandler("tile-load-failed", () => this.say("A part of the image could not be read."));
+      this.osd.addHandler("open-failed", () => this.ask(this.data.url));
+      this.osd.addHandler("tile-load-failed", (event) => this.message.textContent || this.ask(event.tile.getUrl()));
+      this.name();
       // OpenSeadragon would rotate and flip on r and f, which are the page's keys.
       this.osd.addHandler("canvas-key", (event) => {
         if ("rRfF".includes(event.originalEvent.key)) event.preventDefaultAction = true;
@@ -154,6 +155,24 @@ class Viewer {
   }
 
   say(text) { this.message.textContent = text; }
+
+  /** What takes the keyboard carries the name: arrows pan, + and − zoom. */
+  name() {
+    const { mode, description, slides, slide } = this.data;
+    const what = mode === "image" ? description : `Slide ${slides[this.shown ?? slide]?.name ?? ""}`;
+    this.osd?.canvas.setAttribute("role", "application");
+    this.osd?.canvas.setAttribute("aria-label", `${what}. Arrow keys move, plus and minus zoom.`);
+  }
+
+  /** Say in the server's words why something could not be shown. */
+  async explain(answer) {
+    const unknown = "The image cannot be shown: its file could not be read.";
+    this.say(unknown);
+    const words = answer?.ok === false ? (await answer.json().catch(() => null))?.error : null;
+    this.say(answer?.ok ? "" : words ?? unknown);
+  }
+
+  async ask(url) { await this.explain(await fetch(url).catch(() => null)); }
 
   async openImage() {
     try {
@@ -176,6 +195,18 @@ class Viewer {
         return;
       }
       this.shown = slideId;
+      this.name();
+      // A slide whose file is gone is said once, instead of once for each of its tiles.
+      const there = await fetch(`/api/slides/${slideId}/deepzoom.dzi`, { cache: "no-store" }).catch(() => null);
+      if (this.shown !== slideId) return;
+      if (!there?.ok) {
+        osd.close();
+        this.canvas.width = 0;
+        this.scale.hidden = true;
+        delete this.root.dataset.open;
+        await this.explain(there);
+        return;
+      }
       osd.open({ Image: { xmlns: "http://schemas.microsoft.com/deepzoom/2008", Url: slide.tiles, Format: "jpeg",
         Overlap: String(OVERLAP), TileSize: String(TILE_SIZE),
         Size: { Width: String(slide.width), Height: String(slide.height) } } });
@@ -185,6 +216,8 @@ class Viewer {
   opened() {
     this.say("");
     this.root.dataset.open = this.shown;
+    const { x: width, y: height } = this.osd.world.getItemAt(0).getContentSize();
+    this.root.style.setProperty("--aspect", width / height);
     this.fit();
   }
 
@@ -284,6 +317,7 @@ class Viewer {
   }
 
   close() {
+    this.shown = null;
     window.removeEventListener("histocurator:show", this.listener);
     this.resized.disconnect();
     this.unfill();

@@ -47,13 +47,13 @@ def run_core(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
 def test_doctor_names_the_extra(tmp_path: Path) -> None:
     ran = run_core("doctor", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
-    assert "pip install 'histocurator[app]'" in ran.stdout
+    assert "pip install -e '.[app]'" in ran.stdout
 
 
 @pytest.mark.parametrize("arguments", [("slides", "list"), ("init", "there"), ("demo",), ("serve",)])
 def test_commands_on_a_workspace_say_what_is_missing(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     ran = run_core(*arguments, cwd=tmp_path)
     assert ran.returncode == 2
-    assert "pip install 'histocurator[app]'" in ran.stderr
+    assert "pip install -e '.[app]'" in ran.stderr
     assert "Traceback" not in ran.stderr
     assert not list(tmp_path.iterdir())

@@ -1,0 +1,52 @@
+"""The route that takes what is being typed, so that a closed tab or a reload loses nothing."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from curator_app.drafts import DraftStore
+from pipeline.errors import InputError
+from pipeline.workspace import Workspace
+
+MAX_BYTES = 200_000
+
+
+class _Typed(BaseModel):
+    """What the browser sends: one act of writing and its texts by field."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    writing: str = Field(max_length=64)
+    fields: dict[str, str]
+
+
+def draft_routes(workspace: Workspace) -> list[Route]:
+    """Return the route that keeps the drafts of a workspace."""
+    store = DraftStore(workspace)
+
+    async def keep(request: Request) -> Response:
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > MAX_BYTES:
+                return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A draft has at most {MAX_BYTES} bytes.")
+        try:
+            typed = _Typed.model_validate_json(body)
+            await run_in_threadpool(store.receive, request.path_params["name"], typed.writing, typed.fields)
+        except ValidationError:
+            return _refused(HTTPStatus.UNPROCESSABLE_ENTITY, "This is no draft: a writing and its fields as JSON.")
+        except InputError as error:
+            return _refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message)
+        return Response(status_code=HTTPStatus.NO_CONTENT)
+
+    return [Route("/api/drafts/{name}", keep, methods=["POST"])]
+
+
+def _refused(status: HTTPStatus, message: str) -> JSONResponse:
+    return JSONResponse({"error": message}, status_code=status)
