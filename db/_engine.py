@@ -23,9 +23,15 @@ _WRITES = "histocurator_writes"
 
 
 def connect(url: str) -> Engine:
-    """Return an engine for a SQLAlchemy URL (sqlite or postgresql+psycopg)."""
+    """Return an engine for a SQLAlchemy URL (sqlite or postgresql).
+
+    Raises:
+        ValueError: the URL names another kind of database.
+    """
     if url.startswith(("postgres://", "postgresql://")):
         url = "postgresql+psycopg://" + url.split("://", 1)[1]
+    if not url.startswith(("sqlite:", "postgresql+psycopg:")):
+        raise ValueError("the database URL names neither SQLite nor PostgreSQL")
     engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _tune_sqlite)

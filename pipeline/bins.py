@@ -19,10 +19,11 @@ from evaluation.encoders import (
     get_encoder,
     read_features,
 )
-from evaluation.slides import Region, open_slide
+from evaluation.slides import Region
 from pipeline.errors import InputError
 from pipeline.ingest import organ_name
 from pipeline.progress import Progress, silent
+from pipeline.roi_images import open_added_slide
 from pipeline.rois import list_rois
 from pipeline.workspace import Workspace
 
@@ -59,6 +60,8 @@ def bin_candidates(
         for roi, slide in list_rois(workspace, organ=organ, states=("candidate", "selected"))
         if slide.kind == "slide"
     ]
+    # By what they show, not by id or former bin: k-means depends on the order, and the same seed gives the same bins.
+    rows.sort(key=lambda row: (row[1].content_sha256, row[0].x, row[0].y, row[0].size, row[0].mpp or 0.0))
     if not rows:
         raise InputError(f"There are no candidates of {organ_name(organ)}; run 'rois sample' first.")
     features = embed_candidates(workspace, organ=organ, encoder=chosen, rows=rows, progress=progress)
@@ -111,7 +114,7 @@ def embed_candidates(
     unwritten = _Unwritten(path, encoder)
     for group in by_slide.values():
         slide = group[0][1]
-        with open_slide(Path(slide.path), mpp=slide.mpp) as opened:
+        with open_added_slide(slide) as opened:
             for start in range(0, len(group), BATCH_SIZE):
                 batch = [roi for roi, _ in group[start : start + BATCH_SIZE]]
                 images = [opened.read_region(_encoder_region(roi, encoder)) for roi in batch]

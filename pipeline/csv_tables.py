@@ -16,10 +16,14 @@ MAX_FILE_MB = 100
 
 @dataclass(frozen=True)
 class TableRow:
-    """One row: the line of the file that it begins on, and its cells by column name, normalised."""
+    """One row: the line of the file that it begins on, and its cells by column name, normalised.
+
+    `fault` says why the row cannot be read, for example since it has another number of cells than the header.
+    """
 
     line: int
     cells: dict[str, str]
+    fault: str | None = None
 
     def get(self, column: str) -> str:
         """Return a cell, or "" where the column is absent."""
@@ -64,13 +68,13 @@ def read_table(path: Path, *, required: Collection[str], known: Collection[str])
         line = 2
         for record in reader:
             extra = record.pop(None, None)
-            if extra or None in record.values():
-                raise InputError(f"{path}: line {line} has another number of cells than the header")
+            uneven = bool(extra) or None in record.values()
             cells = {
                 column: normalise_text(value or "") for column, value in zip(columns, record.values(), strict=True)
             }
-            if any(cells.values()):
-                rows.append(TableRow(line=line, cells=cells))
+            if any(cells.values()) or uneven:
+                fault = "it has another number of cells than the header" if uneven else None
+                rows.append(TableRow(line=line, cells=cells, fault=fault))
             line = reader.line_num + 1
     except csv.Error as error:
         raise InputError(f"{path}: line {reader.line_num}: {error}") from None

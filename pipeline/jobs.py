@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 from dbos import DBOS, DBOSClient, EnqueueOptions, WorkflowStatus
 
 from pipeline.errors import InputError, NotFoundError
-from pipeline.item_store import JOB_HOLDER, job_holders, release_seeds
+from pipeline.seed_holds import JOB_HOLDER, job_holders, release_seeds
 from pipeline.workspace import Workspace
 
 JobKind = Literal["add_slides", "sample", "bin", "select", "generate", "evaluate"]

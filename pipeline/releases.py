@@ -21,6 +21,7 @@ from db.tables import Item, Release, ReleaseItem
 from evaluation.items import FreeText, KPrim, MultipleChoice, normalise_text
 from pipeline.errors import InputError
 from pipeline.review import ItemEntry, list_items
+from pipeline.roi_images import require_image
 from pipeline.states import move
 from pipeline.workspace import Workspace
 
@@ -70,11 +71,10 @@ def release_gate(workspace: Workspace) -> Gate:
             problems.append(f"slide {slide.name} ({slide.id}) has no licence or no source")
         if slide.withdrawn_at is not None:
             problems.append(f"slide {slide.name} ({slide.id}) is withdrawn")
-        path = workspace.root / (roi.image_path or "")
-        if roi.image_path is None or not path.is_file():
-            problems.append(f"ROI {roi.id}: its image {roi.image_path} is missing")
-        elif hashlib.sha256(path.read_bytes()).hexdigest() != roi.image_sha256:
-            problems.append(f"ROI {roi.id}: its image {roi.image_path} is not the one that was selected")
+        try:
+            require_image(workspace, roi, slide)
+        except InputError as error:
+            problems.append(error.message)
     return Gate(entries, problems)
 
 
@@ -118,14 +118,14 @@ def build_release(
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as staging:
         staged = Path(staging) / "release"
         content_sha256 = _write_files(workspace, gate.entries, staged, name, version, annotation_licence)
-        existing = _existing(workspace, name, version)
-        if existing is not None and existing.content_sha256 != content_sha256:
-            raise InputError(
-                f"Release {name} {version} exists with other content ({existing.path}). "
-                "A version never changes: choose another one."
-            )
-        folder_existed = _folder_holds(target, content_sha256)
         with workspace.writing() as session:
+            existing = session.exec(select(Release).where(Release.name == name, Release.version == version)).first()
+            if existing is not None and existing.content_sha256 != content_sha256:
+                raise InputError(
+                    f"Release {name} {version} exists with other content ({existing.path}). "
+                    "A version never changes: choose another one."
+                )
+            folder_existed = _folder_holds(target, content_sha256)
             release = existing or _register(session, gate.entries, name, version, target, content_sha256, who)
             # Moved before the transaction ends: a crash leaves a folder that the next build knows again,
             # never a registered release without its files.
@@ -134,11 +134,6 @@ def build_release(
                     target.rmdir()
                 shutil.move(str(staged), str(target))
     return ReleaseResult(release, target, existed=existing is not None and folder_existed)
-
-
-def _existing(workspace: Workspace, name: str, version: str) -> Release | None:
-    with workspace.reading() as session:
-        return session.exec(select(Release).where(Release.name == name, Release.version == version)).first()
 
 
 def _folder_holds(target: Path, content_sha256: str) -> bool:
@@ -223,7 +218,7 @@ def _benchmark_row(workspace: Workspace, entry: ItemEntry, annotation_licence: s
             answer, synonyms = content.answer, content.synonyms
             rubric, points = content.rubric, content.points
     return vqa.BenchmarkRow(
-        image=(workspace.root / (roi.image_path or "")).read_bytes(),
+        image=require_image(workspace, roi, slide),
         question=content.stem,
         question_type=content.format,
         answer=answer,
@@ -287,9 +282,6 @@ def _register(
     content_sha256: str,
     who: str,
 ) -> Release:
-    taken = select(Release).where(Release.name == name, Release.version == version)
-    if session.exec(taken).first() is not None:
-        raise InputError(f"Somebody else built release {name} {version} at this moment; build it again.")
     release = Release(
         id=new_id("rel"),
         created_by=who,

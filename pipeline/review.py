@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlmodel import Session, col, select
@@ -15,10 +16,12 @@ from evaluation.items.prompts import PromptLibrary
 from evaluation.models import close_models
 from pipeline.errors import ConflictError, InputError, NotFoundError
 from pipeline.guessability import Checker, check_version
-from pipeline.item_store import add_version, content_of, load_checked_content, store_trials
+from pipeline.ingest import checked_field
+from pipeline.item_store import add_version, content_of, escalate, load_checked_content, store_trials
+from pipeline.model_choice import choose_models, prompt_folder
+from pipeline.seed_holds import process_hold
 from pipeline.states import move
 from pipeline.steps import ForegroundSteps
-from pipeline.variants import choose_models, prompt_folder
 from pipeline.workspace import Workspace, operating_system_user
 
 REVIEWABLE = ("passed", "escalated")
@@ -107,7 +110,7 @@ def _load(session: Session, item_id: str, expected_version: int | None) -> Item:
         raise NotFoundError(f"There is no item {item_id} in this workspace.")
     if expected_version is not None and item.row_version != expected_version:
         raise ConflictError(
-            f"Item {item_id} was changed at {item.changed_at:%H:%M:%S} UTC and is {item.state} now. "
+            f"Item {item_id} was changed at {item.changed_at.astimezone():%H:%M:%S} and is {item.state} now. "
             "Nothing was saved; look at it again."
         )
     return item
@@ -207,6 +210,23 @@ def edit_item(
         ConflictError: the item was changed in between.
     """
     models = choose_models(workspace, generator=None, checker=checker)
+    # Held, so that an item whose check dies with this process is found and handed to a person.
+    with process_hold(workspace, item_id):
+        item, organ = _store_edit(workspace, item_id, content, who, note, expected_version)
+        if item.state == "checking":
+            return _check_edit(workspace, item, organ, models.checker, who)
+    return item
+
+
+def _store_edit(
+    workspace: Workspace,
+    item_id: str,
+    content: MultipleChoice | KPrim | FreeText,
+    who: str,
+    note: str,
+    expected_version: int | None,
+) -> tuple[Item, str]:
+    """Store the new version and return the item, as it then is, with its organ."""
     with workspace.writing() as session:
         item = _load(session, item_id, expected_version)
         if item.format != content.format:
@@ -217,7 +237,7 @@ def edit_item(
         _record(session, item, "revise", who=who, note=note, recorded_by="app")
         move(session, item, "in_review", who=who)
         move(session, item, "revise", who=who, reason=note or None)
-        version = add_version(
+        add_version(
             session,
             item,
             content,
@@ -225,14 +245,19 @@ def edit_item(
             reason=normalise_text(note) or "edited in review",
             who=who,
         )
-        if isinstance(content, FreeText):
-            move(session, item, "passed", who=who)
-            return item
-        move(session, item, "checking", who=who)
-        organ = session.get_one(Roi, session.get_one(Seed, item.seed_id).roi_id).organ
-    check_stored_version(workspace, version.id, organ=organ, checker=models.checker, who=who)
+        move(session, item, "passed" if isinstance(content, FreeText) else "checking", who=who)
+        return item, session.get_one(Roi, session.get_one(Seed, item.seed_id).roi_id).organ
+
+
+def _check_edit(workspace: Workspace, item: Item, organ: str, checker: str, who: str) -> Item:
+    try:
+        check_stored_version(workspace, item.current_version_id or "", organ=organ, checker=checker, who=who)
+    except BaseException as error:
+        reason = f"the check without the image ended early: {type(error).__name__}"
+        escalate(workspace, item_id=item.id, reason=reason, who=who)
+        raise
     with workspace.writing() as session:
-        item = _load(session, item_id, None)
+        item = _load(session, item.id, None)
         if item.state == "guessable":
             move(session, item, "escalated", who=who, reason="the edited text is guessed without the image")
         return item
@@ -267,33 +292,45 @@ def check_stored_version(workspace: Workspace, version_id: str, *, organ: str, c
 def approve_passed(workspace: Workspace, *, as_user: str) -> list[Item]:
     """Approve every item that passed the check, on the command line, in the name of `as_user`.
 
-    Only the operating-system owner of the workspace may; each decision records both names.
+    Only the operating-system owner of the workspace may; each decision records both names. Items of a seed that
+    is still being generated wait, and what somebody else decides meanwhile is left as it is.
 
     Raises:
         InputError: somebody else runs the command, or the name is empty.
     """
-    name = normalise_text(as_user)
-    if not name:
-        raise InputError("--as needs the name of who approves")
+    name = checked_field("--as (the name of who approves)", as_user, required=True) or ""
     if not workspace.is_operating_system_owner():
         raise InputError(
             f"{workspace.root} belongs to another operating-system user; only its owner may approve on the "
             "command line. Approve in the app instead."
         )
     recorded = f"command line, operating-system user {operating_system_user()}"
-    return [
-        decide(workspace, entry.item.id, "approve", who=name, recorded_by=recorded)
-        for entry in list_items(workspace, states=("passed",))
-    ]
+    approved: list[Item] = []
+    for entry in list_items(workspace, states=("passed",)):
+        if entry.seed.state != "ready":
+            continue
+        seen = entry.item.row_version
+        with suppress(ConflictError):
+            approved.append(
+                decide(workspace, entry.item.id, "approve", who=name, recorded_by=recorded, expected_version=seen)
+            )
+    return approved
 
 
-def withdraw_item(workspace: Workspace, item_id: str, *, reason: str, who: str) -> Item:
-    """Withdraw an item for good, with a reason; nothing is deleted."""
+def withdraw_item(
+    workspace: Workspace, item_id: str, *, reason: str, who: str, expected_version: int | None = None
+) -> Item:
+    """Withdraw an item for good, with a reason; nothing is deleted.
+
+    Raises:
+        InputError: no reason is given, or the item is withdrawn already.
+        ConflictError: the item was changed since `expected_version` was seen.
+    """
     reason = normalise_text(reason)
     if not reason:
         raise InputError("Say why the item is withdrawn")
     with workspace.writing() as session:
-        item = _load(session, item_id, None)
+        item = _load(session, item_id, expected_version)
         move(session, item, "withdrawn", who=who, reason=reason)
         record_event(session, who=who, action="withdraw", row=item, reason=reason)
         return item

@@ -17,11 +17,11 @@ from evaluation.slides import (
     decode_image,
     encode_png,
     magnification_label,
-    open_slide,
 )
 from pipeline.csv_tables import TableRow, read_table
 from pipeline.errors import InputError
 from pipeline.ingest import checked_field, organ_name
+from pipeline.roi_images import open_added_slide
 from pipeline.rois import MAX_ROI_SIZE
 from pipeline.workspace import Workspace, write_atomically
 
@@ -70,6 +70,8 @@ def import_rois(workspace: Workspace, path: Path, *, who: str) -> list[Roi]:
     planned: list[_Planned] = []
     for row in rows:
         try:
+            if row.fault is not None:
+                raise InputError(row.fault)
             if bool(row.get("image")) == bool(row.get("slide")):
                 raise InputError("give either image or slide")
             if row.get("image"):
@@ -172,7 +174,7 @@ def _plan_place(row: TableRow, slides: list[Slide], who: str) -> _Planned:
             f"the ROI reaches beyond the slide: it spans {width0:.0f} level-0 pixels from ({x}, {y}), "
             f"the slide has {slide.width} × {slide.height}"
         )
-    with open_slide(Path(slide.path), mpp=slide.mpp) as opened:
+    with open_added_slide(slide) as opened:
         png = encode_png(opened.read_region(Region(x, y, size, mpp)))
     return _Planned(roi=_selected_roi(slide, x, y, size, mpp, png, who), image_slide=None, png=png)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from sqlmodel import Session, col, func, select
 
@@ -20,17 +19,14 @@ from evaluation.slides import (
     explain_no_regions,
     magnification_label,
     mpp_of_magnification,
-    open_slide,
     sample_regions,
 )
 from pipeline.errors import InputError, NotFoundError
 from pipeline.ingest import list_slides, organ_name
 from pipeline.progress import Progress, silent
+from pipeline.roi_images import open_added_slide, read_roi, thumbnail_region
 from pipeline.states import move
 from pipeline.workspace import Workspace, write_atomically
-
-THUMBNAIL_PX = 256
-"""Side of a candidate's stored picture; its full-size PNG is written when it is selected."""
 
 MAX_CANDIDATES = 20_000
 MAX_ROI_SIZE = 4_096
@@ -152,20 +148,16 @@ def _store_candidates(
     workspace: Workspace, slide: Slide, regions: Sequence[Region], draw: dict[str, float], who: str
 ) -> int:
     with workspace.reading() as session:
-        known = {
-            (x, y, size, mpp)
-            for x, y, size, mpp in session.exec(select(Roi.x, Roi.y, Roi.size, Roi.mpp).where(Roi.slide_id == slide.id))
-        }
+        known = _known_places(session, slide)
     fresh = [region for region in regions if (region.x, region.y, region.size, region.mpp) not in known]
     if not fresh:
         return 0
     rows: list[Roi] = []
-    with open_slide(Path(slide.path), mpp=slide.mpp) as opened:
+    with open_added_slide(slide) as opened:
         for region in fresh:
             identifier = new_id("roi")
-            small = Region(region.x, region.y, THUMBNAIL_PX, region.mpp * region.size / THUMBNAIL_PX)
             thumbnail = f"thumbnails/{identifier}.png"
-            pixels = opened.read_region(small if region.size > THUMBNAIL_PX else region)
+            pixels = opened.read_region(thumbnail_region(region))
             write_atomically(workspace.root / thumbnail, encode_png(pixels))
             rows.append(
                 Roi(
@@ -184,8 +176,16 @@ def _store_candidates(
                 )
             )
     with workspace.writing() as session:
+        # Asked again: another process may have drawn the same places meanwhile.
+        known = _known_places(session, slide)
+        rows = [row for row in rows if (row.x, row.y, row.size, row.mpp) not in known]
         session.add_all(rows)
     return len(rows)
+
+
+def _known_places(session: Session, slide: Slide) -> set[tuple[int, int, int, float | None]]:
+    places = select(Roi.x, Roi.y, Roi.size, Roi.mpp).where(Roi.slide_id == slide.id)
+    return {(x, y, size, mpp) for x, y, size, mpp in session.exec(places)}
 
 
 def list_rois(
@@ -232,8 +232,7 @@ def select_roi(workspace: Workspace, roi_id: str, *, who: str) -> Roi:
     """
     roi, slide = get_roi(workspace, roi_id)
     if roi.image_path is None and roi.state != "selected":
-        with open_slide(Path(slide.path), mpp=slide.mpp) as opened:
-            data = encode_png(opened.read_region(Region(roi.x, roi.y, roi.size, _resolution(roi, slide))))
+        data = read_roi(workspace, roi, slide)
         image_path = f"rois/{roi.id}.png"
         write_atomically(workspace.root / image_path, data)
         image_sha256: str | None = hashlib.sha256(data).hexdigest()
@@ -244,13 +243,6 @@ def select_roi(workspace: Workspace, roi_id: str, *, who: str) -> Roi:
         move(session, row, "selected", who=who)
         row.image_path, row.image_sha256 = image_path, image_sha256
     return row
-
-
-def _resolution(roi: Roi, slide: Slide) -> float:
-    resolution = roi.mpp or slide.mpp
-    if resolution is None:
-        raise InputError(f"ROI {roi.id} has no resolution; import it again with one")
-    return resolution
 
 
 def reject_roi(workspace: Workspace, roi_id: str, *, who: str, reason: str | None = None) -> Roi:
@@ -294,7 +286,7 @@ def select_across_bins(
     ROIs that are selected already count, so that a second call selects nothing more.
 
     Raises:
-        InputError: the organ has no bins yet.
+        InputError: the organ has no bins yet, or a slide cannot be read (what can be read was selected).
     """
     _check_range("per-bin", per_bin, 1, 1_000)
     if current_binning(workspace, organ) is None:
@@ -314,7 +306,19 @@ def select_across_bins(
             taken[bin_number] = taken.get(bin_number, 0) + 1
             chosen.append(free[index])
     selected: list[Roi] = []
+    unreadable: dict[str, str] = {}
     for number, roi in enumerate(chosen, start=1):
-        selected.append(select_roi(workspace, roi.id, who=who))
+        try:
+            selected.append(select_roi(workspace, roi.id, who=who))
+        except SlideError as error:
+            unreadable.setdefault(roi.slide_id, str(error))
+        except InputError:
+            # Somebody else selected or rejected it at the same moment: that stands.
+            if get_roi(workspace, roi.id)[0].state == "candidate":
+                raise
         progress(number, len(chosen), roi.id)
+    if unreadable:
+        raise InputError(
+            f"{len(selected)} ROIs were selected; others are on slides that cannot be read:", list(unreadable.values())
+        )
     return selected

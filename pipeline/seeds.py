@@ -92,7 +92,7 @@ def save_seed(
         seed = get_seed_row(session, seed_id)
         if expected_version is not None and seed.row_version != expected_version:
             raise ConflictError(
-                f"{seed.author} changed this seed at {seed.changed_at:%H:%M:%S} UTC to: "
+                f"{seed.author} changed this seed at {seed.changed_at.astimezone():%H:%M:%S} to: "
                 f"{seed.question} - {seed.answer}. Your text was not saved; compare and save again."
             )
         if seed.state not in ("written", "failed", "dropped"):
@@ -185,6 +185,9 @@ def import_seeds(workspace: Workspace, path: Path, *, who: str) -> list[Seed]:
             for seed in session.exec(select(Seed).where(col(Seed.withdrawn_at).is_(None)))
         }
         for row in rows:
+            if row.fault is not None:
+                problems.append(f"line {row.line}: {row.fault}")
+                continue
             faults: list[str] = []
             state = selected.get(row.get("roi"))
             if state is None:

@@ -82,10 +82,16 @@ class Settings(BaseSettings):
             raise InputError(f"{file} is not valid TOML: {error}") from None
         except ValidationError as error:
             problems = [
-                f"{'.'.join(map(str, fault['loc']))}: {fault['msg']} (value {fault.get('input')!r})"
+                _in_words(".".join(map(str, fault["loc"])), fault["type"], fault["msg"], fault.get("input"))
                 for fault in error.errors()
             ]
             raise InputError(
                 f"Settings are wrong (in {file} or in the environment); nothing was changed:", problems
             ) from None
         return loaded
+
+
+def _in_words(name: str, kind: str, message: str, value: object) -> str:
+    if kind == "extra_forbidden":
+        return f"{name} is no setting (known: {', '.join(sorted(Settings.model_fields))})"
+    return f"{name}: {message} (value {value!r})"

@@ -21,7 +21,6 @@ from pipeline.benchmarks import evaluate_in_process
 from pipeline.bins import bin_candidates
 from pipeline.errors import InputError
 from pipeline.ingest import SlideMetadata, add_slides
-from pipeline.item_store import JOB_HOLDER
 from pipeline.jobs import (
     APPLICATION_NAME,
     JOB_QUEUE,
@@ -31,6 +30,7 @@ from pipeline.jobs import (
 )
 from pipeline.progress import Progress
 from pipeline.rois import sample_candidates, select_across_bins
+from pipeline.seed_holds import JOB_HOLDER
 from pipeline.variants import ModelChoice, SeedResult, choose_models, develop_seed, pending_seeds
 from pipeline.workspace import Workspace
 

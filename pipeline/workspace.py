@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError
 from sqlmodel import Session, col, select
 
 from db import SchemaError, connect, migrate, new_id, read_session, write_session
@@ -201,7 +201,7 @@ def open_workspace(root: Path, **flags: Any) -> Workspace:
     settings = Settings.load(root, **flags)
     for folder in _FOLDERS:
         (root / folder).mkdir(exist_ok=True)
-    engine = connect(settings.database_url or f"sqlite:///{root / DATABASE_FILE}")
+    engine = _connect(settings.database_url or f"sqlite:///{root / DATABASE_FILE}")
     try:
         copy = migrate(engine, copies=root / "copies")
     except SchemaError as error:
@@ -211,6 +211,17 @@ def open_workspace(root: Path, **flags: Any) -> Workspace:
     if copy is not None:
         _log.warning("The schema was brought up to date; a copy of the old database is %s", copy)
     return Workspace(root=root, settings=settings, engine=engine, migrated_copy=copy)
+
+
+def _connect(url: str) -> Engine:
+    try:
+        return connect(url)
+    except (ArgumentError, NoSuchModuleError, ImportError, ValueError):
+        # The URL may hold a password: it is not repeated.
+        raise InputError(
+            "The database URL (setting database_url, HISTOCURATOR_DATABASE_URL) is none that can be used. Write "
+            "postgresql://USER@HOST/NAME or sqlite:////PATH/TO/FILE, or leave it away for the workspace's own file."
+        ) from None
 
 
 def write_atomically(path: Path, data: bytes) -> None:

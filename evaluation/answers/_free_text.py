@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from evaluation.answers._parsed import ParsedAnswer, not_read, read_as
+from evaluation.answers._parsed import ParsedAnswer, not_read, read_as, too_long
 from evaluation.answers._reasoning import plain
 from evaluation.answers._refusal import is_refusal
 
@@ -17,6 +17,8 @@ def parse_free_text(reply: str) -> ParsedAnswer[str]:
     A reply with no letter or digit in it is unparsed; one that only declines is refused.
     """
     text = plain(reply)
+    if (why := too_long(text)) is not None:
+        return not_read("unparsed", why)
     answer = _LABEL.sub("", text).strip()
     if not re.search(r"\w", answer):
         return not_read("unparsed", "the reply holds no text")

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from evaluation.answers._parsed import ParsedAnswer, not_read, read_as
+from evaluation.answers._parsed import ParsedAnswer, not_read, read_as, too_long
 from evaluation.answers._reasoning import plain, without_markup
 from evaluation.answers._refusal import is_refusal
 from evaluation.items import STATEMENT_COUNT
@@ -70,6 +70,8 @@ def parse_kprim_statement(reply: str) -> ParsedAnswer[bool]:
     text = plain(reply)
     if not text:
         return not_read("unparsed", "the reply is empty or only reasoning")
+    if (why := too_long(text)) is not None:
+        return not_read("unparsed", why)
     said = without_markup(text)
     explicit = list(_explicit_verdicts(said))
     if explicit:
@@ -108,6 +110,8 @@ def parse_kprim_joint(reply: str) -> ParsedAnswer[Verdicts]:
     text = plain(reply)
     if not text:
         return not_read("unparsed", "the reply is empty or only reasoning")
+    if (why := too_long(text)) is not None:
+        return not_read("unparsed", why)
     said = without_markup(text)
     numbered = _numbered_verdicts(said)
     if len(numbered) == STATEMENT_COUNT:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from evaluation.answers._parsed import ParsedAnswer, not_read, read_as
+from evaluation.answers._parsed import ParsedAnswer, not_read, read_as, too_long
 from evaluation.answers._reasoning import plain, sentences, without_markup
 from evaluation.answers._refusal import is_refusal
 from evaluation.items import OPTION_LETTERS
@@ -75,6 +75,8 @@ def parse_mcq(reply: str, options: Sequence[str]) -> ParsedAnswer[str]:
     text = plain(reply)
     if not text:
         return not_read("unparsed", "the reply is empty or only reasoning")
+    if (why := too_long(text)) is not None:
+        return not_read("unparsed", why)
     said = without_markup(text)
     for rule in (_explicit, _by_lines, _by_text, _only_mention):
         found = rule(said, options)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar, get_args
 
-PARSER_VERSION = "1"
+PARSER_VERSION = "2"
 """Raised whenever any reply would be read differently; recorded with every score."""
+
+MAX_ANSWER_LENGTH = 50_000
+"""Characters of a reply, its reasoning blocks aside; a longer one is a model that runs wild, not an answer."""
 
 AnswerOutcome = Literal["scored", "unparsed", "refused", "failed"]
 """`scored`: an answer was read (right or wrong). `unparsed`: a reply from which no single answer can be read.
@@ -37,3 +40,10 @@ def read_as(value: Value, rule: str) -> ParsedAnswer[Value]:
 def not_read(outcome: AnswerOutcome, why: str) -> ParsedAnswer[Value]:
     """Return the outcome of a reply that holds no answer."""
     return ParsedAnswer(outcome, None, why)
+
+
+def too_long(text: str) -> str | None:
+    """Return why a reply is too long to be an answer, or None where it is not."""
+    if len(text) <= MAX_ANSWER_LENGTH:
+        return None
+    return f"the reply has {len(text):,} characters, more than {MAX_ANSWER_LENGTH:,}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 import unicodedata
+from collections import defaultdict
 
 _TAGS = "think|thinking|thought|reasoning|reflection|scratchpad|analysis"
-_CLOSED_BLOCK = re.compile(rf"<\s*({_TAGS})\b[^>]*>.*?<\s*/\s*\1\s*>", re.IGNORECASE | re.DOTALL)
-_LOST_OPENING = re.compile(rf"^.*<\s*/\s*(?:{_TAGS})\s*>", re.IGNORECASE | re.DOTALL)
-_NEVER_CLOSED = re.compile(rf"<\s*(?:{_TAGS})\b[^>]*>.*$", re.IGNORECASE | re.DOTALL)
+_TAG = re.compile(rf"<\s{{0,9}}(?P<end>/?)\s{{0,9}}(?P<name>{_TAGS})\b[^<>]{{0,200}}>", re.IGNORECASE)
 _TOKEN_BLOCK = re.compile(r"<\|begin_of_(\w+)\|>.*?(?:<\|end_of_\1\|>|$)", re.DOTALL)
 _INVISIBLE = re.compile("[\u200b\u200c\u200d\u2060\ufeff\u00ad]")
 _LATEX_TEXT = re.compile(r"\\(?:text|textbf|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
@@ -21,9 +21,32 @@ def strip_reasoning(reply: str) -> str:
     never closes was cut off while thinking, so that nothing after its opening is an answer.
     """
     text = _TOKEN_BLOCK.sub(" ", reply)
-    text = _CLOSED_BLOCK.sub(" ", text)
-    text = _LOST_OPENING.sub(" ", text)
-    return _NEVER_CLOSED.sub(" ", text).strip()
+    tags = list(_TAG.finditer(text))
+    closings: dict[str, list[int]] = defaultdict(list)
+    for number, tag in enumerate(tags):
+        if tag["end"]:
+            closings[tag["name"].casefold()].append(number)
+    # One walk over the tags: a pattern for whole blocks takes time in the square of a wild reply's length.
+    said: list[str] = []
+    start: int | None = 0
+    number = 0
+    while number < len(tags):
+        tag = tags[number]
+        ends = closings[tag["name"].casefold()]
+        place = bisect.bisect(ends, number)
+        if tag["end"]:  # its opening was lost: all before it was thought
+            said, start = [], tag.end()
+            number += 1
+        elif place == len(ends):  # it never closes: what follows is no answer
+            said += [] if start is None else [text[start : tag.start()]]
+            start = None
+            number += 1
+        else:
+            said += [] if start is None else [text[start : tag.start()]]
+            start = None if start is None else tags[ends[place]].end()
+            number = ends[place] + 1
+    said += [] if start is None else [text[start:]]
+    return " ".join(said).strip()
 
 
 def plain(reply: str) -> str:

@@ -51,6 +51,6 @@ def get_encoder(name: str) -> Encoder:
     info = next(info for info in list_encoders() if info.name == name)
     if info.missing:
         raise EncoderError(
-            f"the encoder {name!r} needs {', '.join(info.missing)}: pip install 'histocurator[{info.extra}]'"
+            f"the encoder {name!r} needs {', '.join(info.missing)}: pip install -e '.[{info.extra}]' in the checkout"
         )
     return entry.build()

@@ -62,6 +62,8 @@ def _only_object(text: str) -> dict[str, Any]:
             raise InvalidReplyError("the JSON is nested too deeply") from None
         except json.JSONDecodeError as error:
             raise InvalidReplyError(_syntax_fault(text, error)) from None
+        except ValueError as error:
+            raise InvalidReplyError(f"no valid JSON: {error}") from None
         found.append(value)
         opening = _OBJECT_START.search(text, end)
     if not found:

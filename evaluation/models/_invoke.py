@@ -114,7 +114,7 @@ def _config(request: ModelRequest, limits: CallLimits) -> tuple[GenerateConfig, 
 
 
 def _reply(request: ModelRequest, model: Model, output: ModelOutput, record: CallRecord) -> ModelReply:
-    text = "" if output.empty else output.completion
+    text = "" if output.empty else _storable(output.completion)
     outcome: CallOutcome = "answered"
     error = output.error
     if output.empty:
@@ -171,8 +171,13 @@ def _describe(error: BaseException) -> str:
     return _shorten(f"{name}{f' (HTTP {status})' if status else ''}: {message}") + attempts
 
 
+def _storable(text: str) -> str:
+    """Replace what neither a file nor a database takes: half of a surrogate pair, and NUL."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\x00", "\ufffd")
+
+
 def _shorten(text: str) -> str:
-    text = " ".join(scrub(text).split())
+    text = " ".join(scrub(_storable(text)).split())
     return text if len(text) <= MAX_ERROR_LENGTH else text[:MAX_ERROR_LENGTH] + "…"
 
 

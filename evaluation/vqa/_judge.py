@@ -6,7 +6,7 @@ import json
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from evaluation.answers import strip_reasoning
+from evaluation.answers import strip_reasoning, too_long
 from evaluation.vqa._scoring import JUDGE_SCALE, judge_score
 
 
@@ -36,18 +36,22 @@ def read_verdict(reply: str) -> Verdict:
         InvalidVerdictError: there is no such object, or a mark is missing, no number, or out of range.
     """
     text = strip_reasoning(reply)
+    if (why := too_long(text)) is not None:
+        raise InvalidVerdictError(why)
     decoder = json.JSONDecoder()
     found: dict[str, object] | None = None
     start = text.find("{")
     while start != -1:
         try:
-            value, length = decoder.raw_decode(text[start:])
+            value, end = decoder.raw_decode(text, start)
+        except RecursionError:
+            raise InvalidVerdictError("the JSON is nested too deeply") from None
         except ValueError:
             start = text.find("{", start + 1)
             continue
         if isinstance(value, dict) and value.keys() & {"accuracy", "completeness"}:
             found = value
-        start = text.find("{", start + length)
+        start = text.find("{", end)
     if found is None:
         raise InvalidVerdictError("the reply holds no JSON object with accuracy and completeness")
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
@@ -234,6 +235,15 @@ def _versions() -> dict[str, str]:
     return versions
 
 
+def _why_calls_failed(predictions: Sequence[Prediction]) -> str:
+    """Name the most frequent reason for which calls failed."""
+    errors = Counter(call.error for call in predictions if call.call_outcome == "failed" and call.error)
+    if not errors:
+        return ""
+    (error, count), *_ = errors.most_common(1)
+    return f"Most often ({count} of {errors.total()} calls): {error}"
+
+
 def _warnings(config: VqaConfig, scores: Sequence[ItemScore], predictions: Sequence[Prediction]) -> list[str]:
     """Say in words what a reader of the scores must know."""
     warnings = []
@@ -248,7 +258,7 @@ def _warnings(config: VqaConfig, scores: Sequence[ItemScore], predictions: Seque
     if failed:
         warnings.append(
             f"{failed} of {len(scores)} items are unscored because a call failed; they are in no mean. "
-            "Run the same command again to ask only those."
+            f"Run the same command again to ask only those. {_why_calls_failed(predictions)}".rstrip()
         )
     truncated = sum(call.call_outcome == "truncated" and call.role == "answer" for call in predictions)
     if truncated:

@@ -13,7 +13,7 @@ import platformdirs
 from sqlmodel import col, func, select
 
 from db.tables import Item, ItemVersion, Roi, Seed, Slide
-from evaluation.vqa import VqaResults
+from evaluation.vqa import MetricName, VqaResults
 from pipeline.benchmarks import evaluate_in_process, list_runs
 from pipeline.bins import bin_candidates
 from pipeline.demo._real_slide import RealSlideError, add_real_slide
@@ -33,6 +33,8 @@ from pipeline.workspace import Workspace, create_workspace, open_workspace
 RELEASE_NAME = "demo"
 RELEASE_VERSION = "1.0.0"
 BASELINES = ("offline/random", "offline/first")
+
+SCORE_NAMES: tuple[MetricName, ...] = ("mcq", "kprim", "free_text", "overall")
 
 BINS = 8
 ROIS_PER_BIN = 2
@@ -75,7 +77,7 @@ class DemoSummary:
         return {
             "workspace": str(self.root),
             "counts": self.counts,
-            "baselines": {row.model: list(row.scores) for row in self.baselines},
+            "baselines": {row.model: dict(zip(SCORE_NAMES, row.scores, strict=True)) for row in self.baselines},
             "notes": self.notes,
         }
 
@@ -229,7 +231,7 @@ def _sum_up(workspace: Workspace, summary: DemoSummary) -> None:
         }
     summary.counts = {
         **counts,
-        "seeds waiting": len(pending_seeds(workspace)),
+        "seeds without items": len(pending_seeds(workspace)),
         "items": sum(states.values()),
         "guessable": guessable,
         "regenerated": regenerated,
@@ -242,7 +244,6 @@ def _sum_up(workspace: Workspace, summary: DemoSummary) -> None:
         if run.model in BASELINES and path.is_file():
             results = VqaResults.model_validate_json(path.read_text(encoding="utf-8"))
             scores = tuple(
-                metric.mean if (metric := results.metrics.get(name)) is not None else None
-                for name in ("mcq", "kprim", "free_text", "overall")
+                metric.mean if (metric := results.metrics.get(name)) is not None else None for name in SCORE_NAMES
             )
             summary.baselines.append(BaselineScore(run.model, scores))

@@ -289,7 +289,7 @@ def _over_reading(field: _Field, rng: random.Random) -> list[DemoSeed]:
         statement = rng.choice(
             (
                 f"The {field.organ} in this field is within normal limits.",
-                f"This field shows {field.organ} without a lesion.",
+                f"This field shows unremarkable {field.organ}.",
             )
         )
         seeds.append(DemoSeed(statement, TRUE, True, "probe_over_reading"))

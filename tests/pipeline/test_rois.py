@@ -148,6 +148,20 @@ def test_every_bad_row_of_an_import_is_listed_and_nothing_imported(with_slides: 
     assert list(with_slides.rois.iterdir()) == []
 
 
+def test_the_same_seed_gives_the_same_bins_again_and_elsewhere(drawn_slides: list[Path], tmp_path: Path) -> None:
+    found = []
+    for name in ("one", "two"):
+        workspace = create_workspace(tmp_path / name)
+        add_slides(workspace, drawn_slides, METADATA, who="test")
+        sample_candidates(workspace, organ="liver", count=24, size=128, who="test")
+        for _ in range(2):
+            bin_candidates(workspace, organ="liver", bins=4, who="test")
+            rows = list_rois(workspace, states=("candidate", "selected"))
+            found.append({(slide.name, roi.x, roi.y): roi.bin for roi, slide in rows})
+            select_across_bins(workspace, organ="liver", per_bin=1, who="test")
+    assert found[0] == found[1] == found[2] == found[3]
+
+
 def test_two_workspaces_draw_the_same_from_the_same_slides(tmp_path: Path) -> None:
     path = draw_slide(tmp_path / "a.tiff")
     places = []

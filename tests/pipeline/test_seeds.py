@@ -84,6 +84,7 @@ def test_every_bad_row_is_listed_with_its_line_and_nothing_imported(with_rois: W
         (candidate, "What is it?", "A vein", "identify_anatomy", ""),
         (roi, "What is it?", "A vein", "identify_anatomy", "Dr A"),
         (roi, "x" * 4_001, "A vein", "identify_anatomy", "Dr A"),
+        (roi, "What is it?", "An artery"),
     ]
     with pytest.raises(InputError) as caught:
         import_seeds(with_rois, write_csv(tmp_path / "seeds.csv", HEADER, rows), who="a")
@@ -96,6 +97,7 @@ def test_every_bad_row_is_listed_with_its_line_and_nothing_imported(with_rois: W
         "line 7: author is empty",
         "line 8: the same question and answer",
         "line 9: question has 4001 characters",
+        "line 10: it has another number of cells",
     ):
         assert said in problems
     assert list_seeds(with_rois) == []

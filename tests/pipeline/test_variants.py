@@ -10,10 +10,9 @@ from contextlib import contextmanager
 import pytest
 from sqlmodel import col, select
 
-from db.tables import GuessTrial, Item, ItemVersion, ModelCall, Seed
+from db.tables import GuessTrial, ItemVersion, ModelCall
 from evaluation.items.guessing import GUESS_TRIALS, MAX_REGENERATIONS
 from evaluation.models import ModelConfigurationError
-from pipeline.item_store import derived_id, holder_is_gone, start_generation, this_process
 from pipeline.review import list_items
 from pipeline.seeds import list_seeds
 from pipeline.variants import GenerationReport, choose_models, generate_items, pending_seeds
@@ -211,37 +210,3 @@ def test_a_model_without_key_is_refused_before_anything_happens(
     with pytest.raises(ModelConfigurationError, match="OPENAI_API_KEY"):
         choose_models(with_seeds, generator="openai/gpt-5.2", checker=None)
     assert {entry.seed.state for entry in list_seeds(with_seeds)} == {"written"}
-
-
-def test_a_seed_that_a_lost_process_held_is_taken_again(with_seeds: Workspace) -> None:
-    seed = list_seeds(with_seeds)[0].seed
-    lost = "process:" + this_process().split(":", 2)[1] + ":999999999:1"
-    start_generation(with_seeds, seed.id, "gen_lost", lost, "test")
-    with with_seeds.writing() as session:
-        session.add(
-            Item(
-                id=derived_id("item", "gen_lost", "mcq"),
-                created_by="test",
-                seed_id=seed.id,
-                generation_id="gen_lost",
-                format="mcq",
-                state="checking",
-            )
-        )
-    assert holder_is_gone(lost)
-    assert seed.id in pending_seeds(with_seeds)
-    models = choose_models(with_seeds, generator=None, checker=None)
-    generate_items(with_seeds, models=models, seed_ids=[seed.id], who="test")
-    with with_seeds.reading() as session:
-        left = session.get_one(Item, derived_id("item", "gen_lost", "mcq"))
-        assert (left.state, left.reason) == ("withdrawn", "its generation was interrupted")
-        assert session.get_one(Seed, seed.id).state == "ready"
-
-
-def test_a_seed_that_a_living_process_holds_is_left_alone_and_an_ended_job_holds_none(with_seeds: Workspace) -> None:
-    first, second = (entry.seed.id for entry in list_seeds(with_seeds)[:2])
-    start_generation(with_seeds, first, "gen_a", this_process(), "test")
-    start_generation(with_seeds, second, "gen_b", "job:1234", "test")
-    waiting = pending_seeds(with_seeds)
-    assert first not in waiting
-    assert second in waiting, "no queue knows the job"

@@ -74,6 +74,16 @@ def test_a_wrong_setting_is_named(workspace: Workspace, text: str, named: str) -
         open_workspace(workspace.root)
 
 
+@pytest.mark.parametrize("url", ["mysql://user:secret@host/name", "a/file.db", "nonsense", "postgresql://"])
+def test_a_database_url_that_cannot_be_used_is_an_error_without_its_password(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.setenv("HISTOCURATOR_DATABASE_URL", url)
+    with pytest.raises(InputError) as caught:
+        open_workspace(workspace.root)
+    assert "secret" not in str(caught.value)
+
+
 def test_a_database_of_a_newer_program_is_refused(workspace: Workspace) -> None:
     workspace.engine.dispose()
     with sqlite3.connect(workspace.root / DATABASE_FILE) as connection:

@@ -78,12 +78,13 @@ class Cue:
 
 
 def length(_: str, options: Sequence[str]) -> list[float]:
-    """1 for an option that is clearly longer than the mean of the others, rising from 0."""
+    """1 for the longest option where it is clearly longer than the mean of the others, rising from 0."""
     counts = [len(option.split()) + len(option) / 100 for option in options]
     values = []
     for place, count in enumerate(counts):
-        others = mean(counts[:place] + counts[place + 1 :])
-        values.append(_clip((count / others - 1) / (MUCH_LONGER - 1) - 0.25) if others else 0.0)
+        others = counts[:place] + counts[place + 1 :]
+        stands_out = bool(others) and count > max(others) and mean(others) > 0
+        values.append(_clip((count / mean(others) - 1) / (MUCH_LONGER - 1) - 0.25) if stands_out else 0.0)
     return [max(0.0, value) for value in values]
 
 
@@ -92,6 +93,13 @@ def stem_overlap(stem: str, options: Sequence[str]) -> list[float]:
     words = content_words(stem)
     shares = [len(own & words) / len(own) if (own := content_words(option)) else 0.0 for option in options]
     return _above_the_others(shares)
+
+
+def stem_holds_it(stem: str, options: Sequence[str]) -> list[float]:
+    """1 for the only option whose every content word stands in the stem: the question answers itself."""
+    words = content_words(stem)
+    whole = [bool(own := content_words(option)) and own <= words for option in options]
+    return [float(is_whole) if sum(whole) == 1 else 0.0 for is_whole in whole]
 
 
 def grammar(stem: str, options: Sequence[str]) -> list[float]:
@@ -145,6 +153,7 @@ def absolute(_: str, options: Sequence[str]) -> list[float]:
 
 CUES: tuple[Cue, ...] = (
     Cue("longer than the others", 1.0, length),
+    Cue("stands in the stem as a whole", 2.0, stem_holds_it),
     Cue("repeats words of the stem", 0.8, stem_overlap),
     Cue("disagrees with the stem's grammar", 1.0, grammar),
     Cue("more specific than the others", 0.6, specificity),
@@ -153,7 +162,8 @@ CUES: tuple[Cue, ...] = (
     Cue("the odd one out", 0.4, odd_one_out),
     Cue("holds an absolute word", 1.0, absolute),
 )
-"""Weights are judgements, not fits: a cue that guides call blatant weighs about 1, a faint one about 0.5."""
+"""Weights are judgements, not fits: a cue that guides call blatant weighs about 1, a faint one about 0.5, and a
+question that answers itself outweighs them."""
 
 
 def content_words(text: str) -> set[str]:

@@ -72,8 +72,14 @@ class Stems:
 
     @property
     def image(self) -> str:
-        """The image, with the species, organ and stain that a stem has to mention."""
-        return f"this image of {self._facts.species} {self._facts.organ} ({self._facts.stain})"
+        """The image, with the species, organ and stain that a stem has to mention.
+
+        Where the organ is the answer, the stem speaks of tissue.
+        """
+        organ = self._facts.organ.replace("_", " ")
+        is_the_answer = comparable(organ) in (comparable(self._facts.answer).removeprefix("the "), "")
+        shown = "tissue" if is_the_answer else organ
+        return f"this image of {self._facts.species} {shown} ({self._facts.stain})"
 
     def question(self, dimension: Dimension | None = None) -> str:
         """Return the seed's question, in lower case and with lesions unnamed, or a general one."""

@@ -134,6 +134,7 @@ def test_a_failed_call_leaves_its_item_unscored_and_the_run_incomplete(run: Runn
     failed = [line for line in predictions(tmp_path / "run") if line["outcome"] == "failed"]
     assert {line["score"] for line in failed} == {None}
     assert all("the line is down" in line["error"] for line in failed)
+    assert any("Most often (6 of 6 calls): " in note and "the line is down" in note for note in results.warnings)
     assert any("2 of 12 items are unscored" in warning for warning in results.warnings)
 
 

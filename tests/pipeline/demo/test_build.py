@@ -29,8 +29,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_step_made_something(demo: Path) -> None:
     summary = build_demo(demo)
-    assert all(summary.counts[step] > 0 for step in summary.counts if step != "seeds waiting"), summary.counts
-    assert summary.counts["seeds waiting"] == 0
+    assert all(summary.counts[step] > 0 for step in summary.counts if step != "seeds without items"), summary.counts
+    assert summary.counts["seeds without items"] == 0
     assert summary.counts["items"] == 3 * summary.counts["seeds"]
     assert summary.counts["released"] + summary.counts["escalated"] == summary.counts["items"]
     assert {row.model for row in summary.baselines} == {"offline/random", "offline/first"}
