@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from sqlmodel import col, select
 
@@ -41,15 +42,19 @@ def evaluate_in_process(
     out = Path(parameters.get("out") or _new_run_folder(workspace, str(parameters.get("model"))))
     config = VqaConfig.model_validate({**fields, **parameters, "out": out})
     order = {"config": config.model_dump(mode="json"), "workspace": str(workspace.root)}
-    with subprocess.Popen(
-        [sys.executable, "-m", "evaluation.vqa"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    # A file, since a pipe that nobody reads stops the process once it is full.
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(
+            [sys.executable, "-m", "evaluation.vqa"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        ) as process,
+    ):
         try:
-            results = _follow(process, order, progress)
+            results = _follow(process, order, errors, progress)
         except BaseException:
             # A cancelled or failing watcher must not leave an evaluation behind that still costs money.
             process.terminate()
@@ -58,8 +63,8 @@ def evaluate_in_process(
     return {"run": run.id, "path": str(out)}
 
 
-def _follow(process: subprocess.Popen[str], order: dict[str, Any], progress: Progress) -> VqaResults:
-    if process.stdin is None or process.stdout is None or process.stderr is None:
+def _follow(process: subprocess.Popen[str], order: dict[str, Any], errors: IO[str], progress: Progress) -> VqaResults:
+    if process.stdin is None or process.stdout is None:
         raise RuntimeError("the evaluation process has no pipes")
     process.stdin.write(json.dumps(order))
     process.stdin.close()
@@ -69,16 +74,18 @@ def _follow(process: subprocess.Popen[str], order: dict[str, Any], progress: Pro
             message = json.loads(line)
         except ValueError:
             continue  # A library printed; only JSON lines are ours.
+        if not isinstance(message, dict):
+            continue
         if "error" in message:
             raise InputError(str(message["error"]))
         if "results" in message:
             results = VqaResults.model_validate(message["results"])
         elif "done" in message:
             progress(int(message["done"]), int(message["total"]), "items")
-    errors = process.stderr.read().strip()
     code = process.wait()
     if results is None:
-        last = errors.splitlines()[-1] if errors else "it said nothing"
+        errors.seek(0)
+        last = (errors.read().strip().splitlines() or ["it said nothing"])[-1]
         raise InputError(f"The evaluation ended with exit code {code} and no results: {last}")
     return results
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -30,6 +31,8 @@ from pipeline.workspace import Workspace
 BATCH_SIZE = 16
 ROWS_PER_WRITE = 256
 """Each write replaces the feature file as a whole, so that a crash never leaves half of one."""
+MAX_SEED = 2**32 - 1
+"""What k-means takes as its random seed."""
 DEFAULT_BINS = 20
 """Bins per organ (VIPER section 3.2)."""
 
@@ -54,6 +57,8 @@ def bin_candidates(
     """
     if not 1 <= bins <= 500:
         raise InputError(f"--bins is {bins}; it must lie between 1 and 500. Nothing was changed.")
+    if not 0 <= seed <= MAX_SEED:
+        raise InputError(f"--seed is {seed}; it must lie between 0 and {MAX_SEED}. Nothing was changed.")
     chosen = get_encoder(encoder or workspace.settings.encoder)
     rows = [
         (roi, slide)
@@ -152,19 +157,19 @@ class _Unwritten:
         if not self._rois:
             return
         rois = self._rois
-        append_features(
-            self._path,
-            encoder=self._encoder,
-            rows=FeatureRows(
-                ids=tuple(roi.id for roi, _ in rois),
-                features=np.concatenate(self._features),
-                coords=np.array([(roi.x, roi.y) for roi, _ in rois], dtype=np.int64),
-                mpp=np.array([roi.mpp or 0.0 for roi, _ in rois], dtype=np.float64),
-                size=np.array([roi.size for roi, _ in rois], dtype=np.int64),
-                slide_ids=tuple(slide.id for _, slide in rois),
-                patch_level0=np.array(
-                    [roi.size * (roi.mpp or 0.0) / (slide.mpp or 1.0) for roi, slide in rois], dtype=np.float64
-                ),
+        rows = FeatureRows(
+            ids=tuple(roi.id for roi, _ in rois),
+            features=np.concatenate(self._features),
+            coords=np.array([(roi.x, roi.y) for roi, _ in rois], dtype=np.int64),
+            mpp=np.array([roi.mpp or 0.0 for roi, _ in rois], dtype=np.float64),
+            size=np.array([roi.size for roi, _ in rois], dtype=np.int64),
+            slide_ids=tuple(slide.id for _, slide in rois),
+            patch_level0=np.array(
+                [roi.size * (roi.mpp or 0.0) / (slide.mpp or 1.0) for roi, slide in rois], dtype=np.float64
             ),
         )
+        # One process at a time reads the file, adds to it and puts it back: another's rows would be lost.
+        with self._path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            append_features(self._path, encoder=self._encoder, rows=rows)
         self._rois, self._features = [], []

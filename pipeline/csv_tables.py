@@ -51,33 +51,37 @@ def read_table(path: Path, *, required: Collection[str], known: Collection[str])
         raise InputError(f"{path}: is not UTF-8 text (byte {error.start}); save it as CSV UTF-8") from None
     if "\x00" in text:
         raise InputError(f"{path}: holds NUL bytes, so it is no CSV file")
-    header_line = text.split("\n", 1)[0]
+    # A file with the old Mac's line ends counts as well.
+    header_line = text.replace("\r", "\n").split("\n", 1)[0]
     delimiter = max(",;\t", key=header_line.count)
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        columns = [normalise_text(name).casefold() for name in reader.fieldnames or []]
-        if len(set(columns)) != len(columns):
-            raise InputError(f"{path}: a column name stands twice in the header")
-        missing = sorted(set(required) - set(columns))
-        unknown = sorted(set(columns) - set(known))
-        if missing or unknown:
-            problems = [f"column {name} is missing" for name in missing]
-            problems += [f"column {name!r} is unknown (known: {', '.join(sorted(known))})" for name in unknown]
-            raise InputError(f"{path}: the header is wrong; nothing was imported", problems)
+        columns = [normalise_text(name).casefold() for name in next(reader, [])]
+        _check_columns(path, columns, required, known)
         rows = []
-        line = 2
+        before = reader.line_num
         for record in reader:
-            extra = record.pop(None, None)
-            uneven = bool(extra) or None in record.values()
-            cells = {
-                column: normalise_text(value or "") for column, value in zip(columns, record.values(), strict=True)
-            }
+            line, before = before + 1, reader.line_num
+            if not record:
+                continue
+            cells = {column: normalise_text(value) for column, value in zip(columns, record, strict=False)}
+            uneven = len(record) != len(columns)
             if any(cells.values()) or uneven:
                 fault = "it has another number of cells than the header" if uneven else None
                 rows.append(TableRow(line=line, cells=cells, fault=fault))
-            line = reader.line_num + 1
     except csv.Error as error:
         raise InputError(f"{path}: line {reader.line_num}: {error}") from None
     if not rows:
         raise InputError(f"{path}: holds no rows")
     return rows
+
+
+def _check_columns(path: Path, columns: list[str], required: Collection[str], known: Collection[str]) -> None:
+    if len(set(columns)) != len(columns):
+        raise InputError(f"{path}: a column name stands twice in the header")
+    missing = sorted(set(required) - set(columns))
+    unknown = sorted(set(columns) - set(known))
+    if missing or unknown:
+        problems = [f"column {name} is missing" for name in missing]
+        problems += [f"column {name!r} is unknown (known: {', '.join(sorted(known))})" for name in unknown]
+        raise InputError(f"{path}: the header is wrong; nothing was imported", problems)

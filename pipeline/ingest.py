@@ -12,7 +12,7 @@ from sqlmodel import col, select
 
 from db import new_id, record_event
 from db.tables import Slide
-from evaluation.items import normalise_text
+from evaluation.items import fault_of_text, normalise_text
 from evaluation.slides import SlideError, SlideInfo, check_slide, encode_png, find_tissue, open_slide
 from pipeline.errors import InputError
 from pipeline.progress import Progress, silent
@@ -59,8 +59,11 @@ def checked_field(name: str, value: str | None, *, required: bool = False) -> st
         return None
     if len(text) > MAX_FIELD_LENGTH:
         raise InputError(f"{name} has {len(text)} characters; at most {MAX_FIELD_LENGTH} are allowed")
-    if any(ord(character) < 32 for character in text):
-        raise InputError(f"{name} holds control characters; remove them")
+    fault = fault_of_text(text)
+    if fault is None and any(mark in text for mark in "\n\r\t"):
+        fault = "holds line ends or tabs; remove them"
+    if fault is not None:
+        raise InputError(f"{name} {fault}")
     return text
 
 

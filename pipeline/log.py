@@ -13,6 +13,13 @@ BACKUP_COUNT = 5
 _FORMAT = "%(asctime)sZ %(levelname)s %(name)s %(message)s"
 
 
+class _QuietFile(RotatingFileHandler):
+    """A log that cannot be written (a full disk) stops no work and prints nothing into it."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  (the library's signature)
+        return
+
+
 def start_log(path: Path) -> None:
     """Write this process's log to a rotating file; a second call with the same file changes nothing."""
     root = logging.getLogger()
@@ -21,7 +28,7 @@ def start_log(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     formatter = logging.Formatter(_FORMAT, datefmt="%Y-%m-%dT%H:%M:%S")
     formatter.converter = time.gmtime
-    file = RotatingFileHandler(path, maxBytes=MAX_BYTES, backupCount=BACKUP_COUNT, encoding="utf-8")
+    file = _QuietFile(path, maxBytes=MAX_BYTES, backupCount=BACKUP_COUNT, encoding="utf-8")
     file.setFormatter(formatter)
     root.addHandler(file)
     if root.level > logging.INFO or root.level == logging.NOTSET:

@@ -19,8 +19,8 @@ from pipeline.workspace import Workspace, write_atomically
 THUMBNAIL_PX = 256
 """Side of a candidate's stored picture; its full-size PNG is written when it is selected."""
 
-_SAME_PICTURE = 4.0
-"""Mean difference in grey levels up to which two readings of one place are the same picture."""
+_SAME_PICTURE = 1.0
+"""Mean difference in grey levels up to which two readings of one place are the same picture: decoders differ less."""
 
 
 def open_added_slide(slide: Slide) -> OpenSlide:

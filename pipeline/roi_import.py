@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlmodel import select
+from sqlmodel import Session, select
 
 from db import new_id, record_event
 from db.tables import Roi, Slide
@@ -22,7 +22,7 @@ from pipeline.csv_tables import TableRow, read_table
 from pipeline.errors import InputError
 from pipeline.ingest import checked_field, organ_name
 from pipeline.roi_images import open_added_slide
-from pipeline.rois import MAX_ROI_SIZE
+from pipeline.rois import MAX_ROI_SIZE, MIN_ROI_SIZE
 from pipeline.workspace import Workspace, write_atomically
 
 ROI_COLUMNS = (
@@ -44,11 +44,10 @@ ROI_COLUMNS = (
 
 @dataclass(frozen=True)
 class _Planned:
-    """One good row: the ROI, the image-slide it brings along if any, and its PNG."""
+    """One good row, whose PNG is stored: the ROI and the image-slide that it brings along, if any."""
 
     roi: Roi
     image_slide: Slide | None
-    png: bytes
 
 
 def import_rois(workspace: Workspace, path: Path, *, who: str) -> list[Roi]:
@@ -64,45 +63,78 @@ def import_rois(workspace: Workspace, path: Path, *, who: str) -> list[Roi]:
     rows = read_table(path, required=(), known=ROI_COLUMNS)
     with workspace.reading() as session:
         slides = list(session.exec(select(Slide).where(Slide.kind == "slide")))
-        known_images = {s.content_sha256 for s in session.exec(select(Slide).where(Slide.kind == "image"))}
-        known_places = {(roi.slide_id, roi.x, roi.y, roi.size, roi.mpp) for roi in session.exec(select(Roi))}
+        taken = _taken(session)
     problems: list[str] = []
     planned: list[_Planned] = []
-    for row in rows:
-        try:
-            if row.fault is not None:
-                raise InputError(row.fault)
-            if bool(row.get("image")) == bool(row.get("slide")):
-                raise InputError("give either image or slide")
-            if row.get("image"):
-                plan = _plan_image(workspace, row, path.parent, who)
-                assert plan.image_slide is not None  # noqa: S101  (type narrowing)
-                if plan.image_slide.content_sha256 in known_images:
-                    raise InputError(f"image {row.get('image')} was imported before")
-                known_images.add(plan.image_slide.content_sha256)
-            else:
-                plan = _plan_place(row, slides, who)
-                place = (plan.roi.slide_id, plan.roi.x, plan.roi.y, plan.roi.size, plan.roi.mpp)
-                if place in known_places:
-                    raise InputError("this place is a ROI or candidate already")
-                known_places.add(place)
-            planned.append(plan)
-        except InputError as error:
-            problems += [f"line {row.line}: {fault}" for fault in error.problems or (error.message,)]
-        except SlideError as error:
-            problems.append(f"line {row.line}: {error}")
-    if problems:
-        raise InputError(f"{path}: {len(problems)} problems, nothing was imported", problems)
-    for plan in planned:
-        write_atomically(workspace.rois / f"{plan.roi.id}.png", plan.png)
+    imported = False
+    try:
+        for row in rows:
+            try:
+                planned.append(_plan(workspace, row, path.parent, slides, taken, who))
+            except InputError as error:
+                problems += [f"line {row.line}: {fault}" for fault in error.problems or (error.message,)]
+            except SlideError as error:
+                problems.append(f"line {row.line}: {error}")
+        if problems:
+            raise InputError(f"{path}: {len(problems)} problems, nothing was imported", problems)
+        _store(workspace, path, planned, who)
+        imported = True
+    finally:
+        if not imported:
+            for plan in planned:
+                (workspace.root / (plan.roi.image_path or "")).unlink(missing_ok=True)
+    return [plan.roi for plan in planned]
+
+
+_Place = tuple[str, int, int, int, float | None]
+
+
+def _place(roi: Roi) -> _Place:
+    return (roi.slide_id, roi.x, roi.y, roi.size, roi.mpp)
+
+
+def _taken(session: Session) -> set[str | _Place]:
+    """Return what the workspace holds already: the contents of images, and the places of ROIs."""
+    contents = session.exec(select(Slide.content_sha256).where(Slide.kind == "image"))
+    return {*contents, *(_place(roi) for roi in session.exec(select(Roi)))}
+
+
+def _plan(
+    workspace: Workspace, row: TableRow, folder: Path, slides: list[Slide], taken: set[str | _Place], who: str
+) -> _Planned:
+    if row.fault is not None:
+        raise InputError(row.fault)
+    if bool(row.get("image")) == bool(row.get("slide")):
+        raise InputError("give either image or slide")
+    if row.get("image"):
+        roi, image_slide, png = _plan_image(workspace, row, folder, who)
+        if image_slide.content_sha256 in taken:
+            raise InputError(f"image {row.get('image')} was imported before")
+        taken.add(image_slide.content_sha256)
+        plan = _Planned(roi, image_slide)
+    else:
+        roi, png = _plan_place(row, slides, who)
+        if _place(roi) in taken:
+            raise InputError("this place is a ROI or candidate already")
+        taken.add(_place(roi))
+        plan = _Planned(roi, None)
+    write_atomically(workspace.root / (roi.image_path or ""), png)
+    return plan
+
+
+def _store(workspace: Workspace, path: Path, planned: list[_Planned], who: str) -> None:
     with workspace.writing() as session:
+        taken = _taken(session)
         for plan in planned:
             if plan.image_slide is not None:
+                if plan.image_slide.content_sha256 in taken:
+                    raise InputError(f"{path}: {plan.image_slide.name} was imported by somebody else at this moment")
                 session.add(plan.image_slide)
                 session.flush()
+            elif _place(plan.roi) in taken:
+                raise InputError(f"{path}: a place was made a ROI by somebody else at this moment; import again")
             session.add(plan.roi)
             record_event(session, who=who, action="import", row=plan.roi, new={"from": path.name})
-    return [plan.roi for plan in planned]
 
 
 def _number(row: TableRow, column: str, low: float, high: float) -> float:
@@ -123,7 +155,7 @@ def _whole_number(row: TableRow, column: str, low: int, high: int) -> int:
     return int(value)
 
 
-def _plan_image(workspace: Workspace, row: TableRow, folder: Path, who: str) -> _Planned:
+def _plan_image(workspace: Workspace, row: TableRow, folder: Path, who: str) -> tuple[Roi, Slide, bytes]:
     file = folder / Path(row.get("image")).expanduser()
     if not file.is_file():
         raise InputError(f"image {row.get('image')}: there is no such file")
@@ -134,6 +166,8 @@ def _plan_image(workspace: Workspace, row: TableRow, folder: Path, who: str) -> 
     mpp = _number(row, "resolution", 0.05, 100) if row.get("resolution") else None
     png = encode_png(pixels)
     height, width = pixels.shape[:2]
+    if min(height, width) < MIN_ROI_SIZE:
+        raise InputError(f"image {row.get('image')} has {width} × {height} pixels; each side needs {MIN_ROI_SIZE}")
     organ = organ_name(row.get("organ"))
     slide = Slide(
         id=new_id("sld"),
@@ -154,17 +188,16 @@ def _plan_image(workspace: Workspace, row: TableRow, folder: Path, who: str) -> 
         institution=checked_field("institution", row.get("institution")),
         study=checked_field("study", row.get("study")),
     )
-    roi = _selected_roi(slide, 0, 0, width, mpp, png, who)
-    return _Planned(roi=roi, image_slide=slide, png=png)
+    return _selected_roi(slide, 0, 0, width, mpp, png, who), slide, png
 
 
-def _plan_place(row: TableRow, slides: list[Slide], who: str) -> _Planned:
+def _plan_place(row: TableRow, slides: list[Slide], who: str) -> tuple[Roi, bytes]:
     matches = [slide for slide in slides if row.get("slide") in (slide.id, slide.name)]
     if len(matches) != 1:
         what = "there is no slide" if not matches else f"{len(matches)} slides are named"
         raise InputError(f"{what} {row.get('slide')!r}; 'slides list' shows ids")
     slide = matches[0]
-    size = _whole_number(row, "size", 32, MAX_ROI_SIZE)
+    size = _whole_number(row, "size", MIN_ROI_SIZE, MAX_ROI_SIZE)
     mpp = _number(row, "resolution", 0.05, 100)
     x = _whole_number(row, "x", 0, slide.width)
     y = _whole_number(row, "y", 0, slide.height)
@@ -176,7 +209,7 @@ def _plan_place(row: TableRow, slides: list[Slide], who: str) -> _Planned:
         )
     with open_added_slide(slide) as opened:
         png = encode_png(opened.read_region(Region(x, y, size, mpp)))
-    return _Planned(roi=_selected_roi(slide, x, y, size, mpp, png, who), image_slide=None, png=png)
+    return _selected_roi(slide, x, y, size, mpp, png, who), png
 
 
 def _selected_roi(slide: Slide, x: int, y: int, size: int, mpp: float | None, png: bytes, who: str) -> Roi:

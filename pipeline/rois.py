@@ -29,6 +29,7 @@ from pipeline.states import move
 from pipeline.workspace import Workspace, write_atomically
 
 MAX_CANDIDATES = 20_000
+MIN_ROI_SIZE = 32
 MAX_ROI_SIZE = 4_096
 
 
@@ -78,7 +79,7 @@ def sample_candidates(
         InputError: a value is out of range, or the organ has no slide.
     """
     _check_range("count", count, 1, MAX_CANDIDATES)
-    _check_range("size", size, 32, MAX_ROI_SIZE)
+    _check_range("size", size, MIN_ROI_SIZE, MAX_ROI_SIZE)
     _check_range("magnification", magnification, 0.5, 80)
     _check_range("min-tissue", min_tissue, 0, 1)
     _check_range("max-overlap", max_overlap, 0, 0.99)
@@ -153,34 +154,43 @@ def _store_candidates(
     if not fresh:
         return 0
     rows: list[Roi] = []
-    with open_added_slide(slide) as opened:
-        for region in fresh:
-            identifier = new_id("roi")
-            thumbnail = f"thumbnails/{identifier}.png"
-            pixels = opened.read_region(thumbnail_region(region))
-            write_atomically(workspace.root / thumbnail, encode_png(pixels))
-            rows.append(
-                Roi(
-                    id=identifier,
-                    created_by=who,
-                    slide_id=slide.id,
-                    organ=slide.organ,
-                    x=region.x,
-                    y=region.y,
-                    size=region.size,
-                    mpp=region.mpp,
-                    magnification=magnification_label(region.mpp),
-                    tissue_share=region.tissue_share,
-                    draw=draw,
-                    thumbnail_path=thumbnail,
-                )
-            )
-    with workspace.writing() as session:
-        # Asked again: another process may have drawn the same places meanwhile.
-        known = _known_places(session, slide)
-        rows = [row for row in rows if (row.x, row.y, row.size, row.mpp) not in known]
-        session.add_all(rows)
-    return len(rows)
+    stored = False
+    try:
+        with open_added_slide(slide) as opened:
+            for region in fresh:
+                row = _candidate(slide, region, draw, who)
+                thumbnail = encode_png(opened.read_region(thumbnail_region(region)))
+                write_atomically(workspace.root / (row.thumbnail_path or ""), thumbnail)
+                rows.append(row)
+        with workspace.writing() as session:
+            # Asked again: another process may have drawn the same places meanwhile.
+            known = _known_places(session, slide)
+            added = [row for row in rows if (row.x, row.y, row.size, row.mpp) not in known]
+            session.add_all(added)
+        stored = True
+    finally:
+        if not stored:
+            for row in rows:
+                (workspace.root / (row.thumbnail_path or "")).unlink(missing_ok=True)
+    return len(added)
+
+
+def _candidate(slide: Slide, region: Region, draw: dict[str, float], who: str) -> Roi:
+    identifier = new_id("roi")
+    return Roi(
+        id=identifier,
+        created_by=who,
+        slide_id=slide.id,
+        organ=slide.organ,
+        x=region.x,
+        y=region.y,
+        size=region.size,
+        mpp=region.mpp,
+        magnification=magnification_label(region.mpp),
+        tissue_share=region.tissue_share,
+        draw=draw,
+        thumbnail_path=f"thumbnails/{identifier}.png",
+    )
 
 
 def _known_places(session: Session, slide: Slide) -> set[tuple[int, int, int, float | None]]:

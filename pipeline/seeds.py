@@ -9,9 +9,10 @@ from sqlmodel import Session, col, select
 
 from db import new_id, record_event
 from db.tables import Item, Roi, Seed, Slide
-from evaluation.items import CATEGORIES, normalise_text
+from evaluation.items import CATEGORIES, fault_of_text, normalise_text
 from pipeline.csv_tables import read_table
 from pipeline.errors import ConflictError, InputError, NotFoundError
+from pipeline.ingest import checked_field
 from pipeline.states import move
 from pipeline.workspace import Workspace
 
@@ -44,9 +45,11 @@ def checked_seed(text: SeedText, *, max_length: int) -> SeedText:
     question, answer = normalise_text(text.question), normalise_text(text.answer)
     notes = normalise_text(text.notes)
     problems = []
-    for name, value in (("question", question), ("answer", answer)):
-        if not value:
+    for name, value in (("question", question), ("answer", answer), ("notes", notes)):
+        if not value and name != "notes":
             problems.append(f"{name} is empty")
+        elif value and (fault := fault_of_text(value)) is not None:
+            problems.append(f"{name} {fault}")
     for name, value in (("question", question), ("answer", answer), ("notes", notes)):
         if len(value) > max_length:
             problems.append(f"{name} has {len(value)} characters; at most {max_length} are allowed")
@@ -196,6 +199,10 @@ def import_seeds(workspace: Workspace, path: Path, *, who: str) -> list[Seed]:
                 faults.append(f"ROI {row.get('roi')} is {state}, not selected")
             if not row.get("author"):
                 faults.append("author is empty")
+            try:
+                checked_field("author", row.get("author"))
+            except InputError as error:
+                faults.append(error.message)
             try:
                 text = checked_seed(
                     SeedText(row.get("question"), row.get("answer"), row.get("category"), row.get("notes")),

@@ -78,7 +78,7 @@ class Settings(BaseSettings):
         given = {name: value for name, value in flags.items() if value is not None}
         try:
             loaded: Self = _Here(**given)
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InputError(f"{file} is not valid TOML: {error}") from None
         except ValidationError as error:
             problems = [

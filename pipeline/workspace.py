@@ -6,7 +6,7 @@ import getpass
 import logging
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +19,7 @@ from sqlmodel import Session, col, select
 from db import SchemaError, connect, migrate, new_id, read_session, write_session
 from db.tables import Account
 from pipeline.errors import InputError
+from pipeline.location import follow_move
 from pipeline.settings import SETTINGS_FILE, Settings
 
 DATABASE_FILE = "histocurator.db"
@@ -136,36 +137,36 @@ class Workspace:
         return self.root.stat().st_uid == os.geteuid()
 
 
-def create_workspace(root: Path) -> Workspace:
-    """Make a workspace in an empty or new folder.
+def create_workspace(root: Path, *, beside: Collection[str] = ()) -> Workspace:
+    """Make a workspace in an empty or new folder, or finish one whose making was interrupted.
+
+    Args:
+        root: its folder.
+        beside: names of what may lie there already.
 
     Raises:
-        InputError: the folder holds other things, or is a workspace already.
+        InputError: the folder holds other things, is a workspace already, or cannot be written to.
     """
     root = root.expanduser().absolute()
-    if (root / DATABASE_FILE).exists() or (root / SETTINGS_FILE).exists():
+    if (root / SETTINGS_FILE).exists():
         raise InputError(f"{root} is a workspace already; open it with --workspace {root}")
-    if root.exists() and (not root.is_dir() or any(root.iterdir())):
+    own = {*_FOLDERS, DATABASE_FILE, *(DATABASE_FILE + ending for ending in ("-wal", "-shm", "-journal")), *beside}
+    if root.exists() and (not root.is_dir() or any(path.name not in own for path in root.iterdir())):
         raise InputError(f"{root} is not an empty folder; choose a new folder, nothing was changed")
-    root.mkdir(parents=True, exist_ok=True)
-    for folder in _FOLDERS:
-        (root / folder).mkdir(exist_ok=True)
+    _make_folders(root)
+    workspace = _open(root, Settings.load(root))
+    # Last, since it is what makes the folder a workspace: until it is there, the next try goes on.
     write_atomically(root / SETTINGS_FILE, _SETTINGS_TEMPLATE.encode())
-    workspace = open_workspace(root)
-    with workspace.writing() as session:
-        if session.exec(select(Account).where(col(Account.operating_system_owner))).first() is None:
-            name = operating_system_user()
-            session.add(
-                Account(
-                    id=new_id("acc"),
-                    created_by=name,
-                    name=name,
-                    display_name=name,
-                    role="admin",
-                    operating_system_owner=True,
-                )
-            )
     return workspace
+
+
+def _make_folders(root: Path) -> None:
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        for folder in _FOLDERS:
+            (root / folder).mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{root} cannot be used as a workspace: {error}") from None
 
 
 def find_workspace(given: Path | None) -> Path:
@@ -199,8 +200,17 @@ def open_workspace(root: Path, **flags: Any) -> Workspace:
     if not (root / SETTINGS_FILE).is_file():
         raise InputError(f"{root} is no workspace: it has no {SETTINGS_FILE}. 'histocurator init {root}' makes one.")
     settings = Settings.load(root, **flags)
-    for folder in _FOLDERS:
-        (root / folder).mkdir(exist_ok=True)
+    database = root / DATABASE_FILE
+    if settings.database_url is None and not (database.is_file() and database.stat().st_size):
+        raise InputError(
+            f"The database {database} is missing or empty. Restore it from a copy of the workspace, or name the "
+            "database that replaces it (HISTOCURATOR_DATABASE_URL)."
+        )
+    _make_folders(root)
+    return _open(root, settings)
+
+
+def _open(root: Path, settings: Settings) -> Workspace:
     engine = _connect(settings.database_url or f"sqlite:///{root / DATABASE_FILE}")
     try:
         copy = migrate(engine, copies=root / "copies")
@@ -210,7 +220,31 @@ def open_workspace(root: Path, **flags: Any) -> Workspace:
         raise InputError(f"The database of {root} cannot be opened: {error.orig}") from None
     if copy is not None:
         _log.warning("The schema was brought up to date; a copy of the old database is %s", copy)
-    return Workspace(root=root, settings=settings, engine=engine, migrated_copy=copy)
+    workspace = Workspace(root=root, settings=settings, engine=engine, migrated_copy=copy)
+    _ensure_owner(workspace)
+    follow_move(root, workspace.cache, engine, who=workspace.owner().name)
+    return workspace
+
+
+def _ensure_owner(workspace: Workspace) -> None:
+    """Enter the person who opens a database that has no owner yet."""
+    owner = select(Account).where(col(Account.operating_system_owner))
+    with workspace.reading() as session:
+        if session.exec(owner).first() is not None:
+            return
+    name = operating_system_user()
+    with workspace.writing() as session:
+        if session.exec(owner).first() is None:
+            session.add(
+                Account(
+                    id=new_id("acc"),
+                    created_by=name,
+                    name=name,
+                    display_name=name,
+                    role="admin",
+                    operating_system_owner=True,
+                )
+            )
 
 
 def _connect(url: str) -> Engine:

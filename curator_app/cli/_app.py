@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from importlib.metadata import version
@@ -10,7 +11,7 @@ from typing import Annotated
 import typer
 
 from curator_app.cli import doctor, evaluate, items, releases, rois, seeds, slides, workspaces
-from curator_app.cli._output import EXIT_BAD_INPUT, MissingExtraError, is_input_error, to_stderr
+from curator_app.cli._output import EXIT_BAD_INPUT, MissingExtraError, in_words, print_json_error, to_stderr
 
 app = typer.Typer(
     name="histocurator",
@@ -50,20 +51,31 @@ def _root(
 
 def main() -> None:
     """Run the command line; exit 0 done, 1 nothing usable came out, 2 bad input."""
+    message = ""
     try:
         app()
+    except SystemExit as end:
+        if end.code in (0, None):
+            raise
+        code = end.code
     except KeyboardInterrupt:
-        to_stderr("Stopped. What was finished is kept; run the command again to go on.")
-        sys.exit(130)
+        code, message = 130, "Stopped. What was finished is kept; run the command again to go on."
     except BrokenPipeError:
         # The reader of our output went away, as `head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except MissingExtraError as error:
-        to_stderr(str(error))
-        sys.exit(EXIT_BAD_INPUT)
+        code, message = EXIT_BAD_INPUT, f"Error: {error}"
     except Exception as error:
-        if is_input_error(error):
-            to_stderr(f"Error: {error}")
-            sys.exit(EXIT_BAD_INPUT)
-        raise
+        said = in_words(error)
+        if said is None:
+            raise
+        logging.getLogger("histocurator").info("ended with an error", exc_info=True)
+        code, message = EXIT_BAD_INPUT, f"Error: {said}"
+    else:
+        return
+    if message:
+        to_stderr(message)
+    if "--json" in sys.argv:
+        print_json_error()
+    sys.exit(code)

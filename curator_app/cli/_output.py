@@ -60,8 +60,14 @@ class MissingExtraError(Exception):
     """A command needs an optional part that is not installed."""
 
 
+_last_error = "see the messages on stderr"
+
+
 def to_stderr(text: str) -> None:
-    """Print a line for a person, away from machine-readable output."""
+    """Print a line for a person, away from machine-readable output; the last "Error: …" is kept for that."""
+    global _last_error
+    if text.startswith("Error: "):
+        _last_error = text.removeprefix("Error: ")
     _stderr.print(text, markup=False, highlight=False)
 
 
@@ -107,6 +113,21 @@ def is_input_error(error: Exception) -> bool:
 
         known += (InputError,)
     return isinstance(error, known)
+
+
+def in_words(error: Exception) -> str | None:
+    """Return what to tell a person of an error that is no fault of the program, else None."""
+    if is_input_error(error):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        return f"{place}{error.strerror}. What was finished is kept."
+    if "sqlalchemy" in sys.modules:
+        from sqlalchemy.exc import OperationalError
+
+        if isinstance(error, OperationalError):
+            return f"The database cannot be used now: {error.orig}. What was finished is kept."
+    return None
 
 
 def check_choice(option: str, value: str | None, known: Collection[str]) -> None:
@@ -167,8 +188,19 @@ def _lines(description: str) -> Callable[[int, int, str], None]:
     return report
 
 
+_document_printed = False
+
+
+def print_json_error() -> None:
+    """Print the last error as the one JSON document, unless the command printed its own."""
+    if not _document_printed:
+        print_json({"error": _last_error})
+
+
 def print_json(value: Any) -> None:
     """Print one JSON document on stdout."""
+    global _document_printed
+    _document_printed = True
     sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, default=_as_json) + "\n")
 
 

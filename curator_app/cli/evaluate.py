@@ -70,11 +70,13 @@ def evaluate_vqa(
     kprim_mode: Annotated[KprimChoice, typer.Option(help="KPrim calls.")] = KprimChoice.STATEMENT,
     organ: Annotated[str | None, typer.Option(help="Only items of this organ.")] = None,
     category: Annotated[str | None, typer.Option(help="Only items of this category.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the random ablation, the intervals and the model.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**31 - 1, help="Seed of the random ablation, the intervals and the model.")
+    ] = 0,
     max_tokens: Annotated[int, typer.Option(min=1, help="Longest reply, in tokens.")] = 4096,
     revision: Annotated[str | None, typer.Option(help="Revision of a hub dataset.")] = None,
     prompts: Annotated[Path | None, typer.Option(help="Folder with prompts of your own.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="Items in work at once.")] = 8,
+    concurrency: Annotated[int, typer.Option(min=1, max=256, help="Items in work at once.")] = 8,
     as_json: JsonOption = False,
     workspace: Annotated[
         Path | None,

@@ -25,15 +25,15 @@ _MATERIAL = (
 _REFUSALS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\bsorry\b[^.!?]{0, 300}\b(?:i|we)\s*{_CANNOT}(?:\s+(?:\w+\s+)?{_DECLINING_VERBS}\b|\W*$)",
+        rf"\bsorry\b[^.!?]{{0,300}}\b(?:i|we)\s*{_CANNOT}(?:\s+(?:\w+\s+)?{_DECLINING_VERBS}\b|\W*$)",
         rf"\b(?:i|we)\s*{_CANNOT}\s+(?:\w+\s+)?{_VERBS}(?:\s+(?:with|to|on|about|from|at|you|for))*\s+{_MATERIAL}\b",
         rf"\b(?:i|we)\s*{_CANNOT}\s+(?:help|assist|comply|answer|continue|respond)"
         r"(?:\s+with\s+(?:that|this)|\s+(?:that|this))?\s*(?:[.!,;]|$)",
         r"\bas an? (?:ai|artificial intelligence|(?:large )?language model)\b"
-        rf"[^.!?]{0, 300}\b(?:{_CANNOT}|do not|don't)\b",
+        rf"[^.!?]{{0,300}}\b(?:{_CANNOT}|do not|don't)\b",
         r"\bi (?:must|have to|need to|will have to) (?:decline|refuse)\b",
         r"\bi (?:decline|refuse) to\b",
-        rf"\b(?:no|without (?:an?|the|any)) image\b[^.!?]{0, 300}\b(?:{_CANNOT}|impossible|not possible)\b",
+        rf"\b(?:no|without (?:an?|the|any)) image\b[^.!?]{{0,300}}\b(?:{_CANNOT}|impossible|not possible)\b",
         r"\bi (?:don't|do not|cannot|can't) see (?:any|an|the) (?:(?:attached|provided|uploaded) )?image\b",
         r"\bi(?: am|'m) not (?:qualified|licensed|permitted|allowed) to\b",
         r"\bit (?:would be|is) (?:not |in)\s?appropriate for me to\b",

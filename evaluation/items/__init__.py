@@ -19,6 +19,7 @@ from evaluation.items._content import (
     Option,
     Statement,
     VariantsDraft,
+    fault_of_text,
     normalise_text,
     parse_item,
 )
@@ -45,6 +46,7 @@ __all__ = [
     "Statement",
     "VariantsDraft",
     "describe_categories",
+    "fault_of_text",
     "normalise_text",
     "parse_item",
 ]

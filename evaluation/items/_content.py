@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import unicodedata
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
@@ -31,10 +32,24 @@ def normalise_text(text: str) -> str:
     return unicodedata.normalize("NFC", text).strip()
 
 
+_UNSEEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters and those that turn the direction of writing: what a person reads is then not what is stored."""
+
+
+def fault_of_text(text: str) -> str | None:
+    """Return what makes a normalised text unfit to be read by people, or None: nothing visible, or what hides."""
+    if not any(character.isprintable() and not character.isspace() for character in text):
+        return "must not be empty"
+    unseen = _UNSEEN.search(text)
+    if unseen is not None:
+        return f"holds the character U+{ord(unseen[0]):04X}, which cannot be seen; remove it"
+    return None
+
+
 def _required_text(text: str) -> str:
     text = normalise_text(text)
-    if not text:
-        raise ValueError("must not be empty")
+    if (fault := fault_of_text(text)) is not None:
+        raise ValueError(fault)
     if len(text) > MAX_TEXT_LENGTH:
         raise ValueError(f"has {len(text)} characters, at most {MAX_TEXT_LENGTH} are allowed")
     return text

@@ -16,7 +16,7 @@ from evaluation.models._calls import CallOutcome, ModelReply, ModelRequest
 from evaluation.models._limits import CallLimits
 from evaluation.models._resolve import is_offline, open_model
 from evaluation.models._schema import response_schema
-from evaluation.models._secrets import scrub
+from evaluation.models._secrets import scrub, scrub_known
 from evaluation.models._wire import CallRecord, dropped_parameters, recorded_call
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _config(request: ModelRequest, limits: CallLimits) -> tuple[GenerateConfig, 
 
 
 def _reply(request: ModelRequest, model: Model, output: ModelOutput, record: CallRecord) -> ModelReply:
-    text = "" if output.empty else _storable(output.completion)
+    text = "" if output.empty else scrub_known(_storable(output.completion))
     outcome: CallOutcome = "answered"
     error = output.error
     if output.empty:

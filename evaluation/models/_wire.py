@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from evaluation.models._secrets import scrub, scrub_known
+
 if TYPE_CHECKING:
     from inspect_ai.event import ModelEvent
 
@@ -51,6 +53,7 @@ class CallRecord:
         """Take note of what the attempt sent."""
         from inspect_ai.log import transcript
 
+        _scrub(event)
         if event.call is not None:
             self._rejected = bool(event.call.error)
             self._parameters = {
@@ -69,6 +72,31 @@ class CallRecord:
     def parameters(self) -> dict[str, Any] | None:
         """Return the parameters of the last attempt on record, None where the provider keeps none."""
         return self._parameters
+
+
+def _scrub(event: ModelEvent) -> None:
+    """Take keys off what a provider answered before a log keeps it: some repeat the key that they refuse."""
+    for name in ("error", "traceback", "traceback_ansi"):
+        text = getattr(event, name, None)
+        if isinstance(text, str):
+            setattr(event, name, scrub(text))
+    if event.output.error is not None:
+        event.output.error = scrub(event.output.error)
+    for choice in event.output.choices:
+        if isinstance(choice.message.content, str):
+            choice.message.content = scrub_known(choice.message.content)
+    if event.output.completion:
+        event.output.completion = scrub_known(event.output.completion)
+    if event.call is not None:
+        event.call.response = _scrubbed(event.call.response)
+
+
+def _scrubbed(node: Any) -> Any:
+    if isinstance(node, str):
+        return scrub(node)
+    if isinstance(node, dict):
+        return {key: _scrubbed(value) for key, value in node.items()}
+    return [_scrubbed(value) for value in node] if isinstance(node, list) else node
 
 
 @contextmanager

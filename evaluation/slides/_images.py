@@ -60,7 +60,9 @@ def decode_image(
     try:
         opened = _open(source)
     except UnidentifiedImageError as error:
-        raise ImageError(label, "this is not an image.", f"Bring one of {', '.join(_FORMATS)}.") from error
+        raise ImageError(
+            label, "this is not an image of a kind that is read.", f"Bring one of {', '.join(_FORMATS)}."
+        ) from error
     except (OSError, Image.DecompressionBombError, SyntaxError, ValueError) as error:
         raise ImageError(label, f"the image does not open ({error}).", "Export it again.") from error
     with opened as image:
@@ -94,10 +96,13 @@ def _check_header(label: str, image: Image.Image, max_pixels: int) -> None:
         raise ImageError(
             label, "the image has several pages or frames.", "Add a pyramid as a slide, or bring one page."
         )
-    if image.mode not in _EIGHT_BIT_MODES:
+    tiles = getattr(image, "tile", [])
+    stored = tiles[0].args if tiles else ""
+    # Pillow halves 16-bit colour on decoding and calls it RGB: only the stored mode tells.
+    if image.mode not in _EIGHT_BIT_MODES or ";16" in str(stored):
         raise ImageError(
             label,
-            f"the image has more than 8 bits per channel (mode {image.mode}).",
+            f"the image has more than 8 bits per channel (mode {stored or image.mode}).",
             "Convert it to 8-bit RGB, so that its brightness range is your choice.",
         )
 

@@ -110,13 +110,15 @@ def _image_problems(images: dict[str, tuple[str, bytes]]) -> list[str]:
 
 
 def _image_problem(image: bytes) -> str | None:
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     try:
         with Image.open(io.BytesIO(image)) as opened:
             if opened.width * opened.height > MAX_IMAGE_PIXELS:
                 return f"has {opened.width} × {opened.height} pixels, at most {MAX_IMAGE_PIXELS:,} are allowed"
             opened.load()
+    except UnidentifiedImageError:
+        return "is no image (its bytes begin like none that is known)"
     except Exception as error:  # Pillow's decoders raise nearly anything on a broken file
         return f"does not decode ({type(error).__name__}: {error})"
     return None

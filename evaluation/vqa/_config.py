@@ -20,6 +20,11 @@ DEFAULT_ROTATIONS = 5
 DEFAULT_JUDGE = "offline/synonyms"
 """Compares words with the expected answer and its synonyms; no language model, and the results say so."""
 
+MAX_SEED = 2**31 - 1
+"""The largest seed that every provider takes."""
+
+MAX_CONCURRENCY = 256
+
 
 class VqaConfig(BaseModel):
     """One evaluation of one model on one benchmark.
@@ -43,11 +48,11 @@ class VqaConfig(BaseModel):
     rotations: int = Field(default=DEFAULT_ROTATIONS, ge=1, le=OPTION_COUNT)
     ablation: Ablation = "normal"
     kprim_mode: KprimMode = "statement"
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, le=MAX_SEED)
     temperature: float = Field(default=0.0, ge=0.0)
     max_tokens: int = Field(default=4096, ge=1)
     prompts: Path | None = None
-    concurrency: int = Field(default=8, ge=1)
+    concurrency: int = Field(default=8, ge=1, le=MAX_CONCURRENCY)
     limits: CallLimits = CallLimits()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from evaluation.answers import strip_reasoning, too_long
 from evaluation.vqa._scoring import JUDGE_SCALE, judge_score
@@ -22,6 +22,12 @@ class Verdict(BaseModel):
     accuracy: float = Field(ge=0, le=JUDGE_SCALE, allow_inf_nan=False)
     completeness: float = Field(ge=0, le=JUDGE_SCALE, allow_inf_nan=False)
     reason: str = ""
+
+    @field_validator("reason")
+    @classmethod
+    def _storable(cls, text: str) -> str:
+        """Replace half of a surrogate pair, which a JSON escape can smuggle in and no file takes."""
+        return text.encode("utf-8", "replace").decode("utf-8")
 
     @property
     def score(self) -> float:

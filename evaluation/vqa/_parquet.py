@@ -136,7 +136,7 @@ def _synonyms(stored: object) -> object:
         return ()
     try:
         return json.loads(stored)
-    except ValueError:
+    except (ValueError, RecursionError):
         return stored
 
 

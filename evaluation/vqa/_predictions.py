@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -75,7 +76,7 @@ class Predictions:
     """The calls of a run, on disk as `predictions.jsonl` while it runs and after.
 
     A line that was cut when a run was killed is dropped (its call is made again); a damaged line elsewhere is
-    an error. Of two lines for one call the later counts.
+    an error. Of two lines for one call the later counts. `fault` is why a reply could not be kept, if one could not.
     """
 
     def __init__(self, path: Path) -> None:
@@ -85,6 +86,7 @@ class Predictions:
             PredictionsError: a line before the last is damaged.
         """
         self.path = path
+        self.fault: OSError | None = None
         self._by_key: dict[CallKey, Prediction] = {}
         if path.exists():
             self._read()
@@ -113,10 +115,19 @@ class Predictions:
 
     def append(self, prediction: Prediction) -> None:
         """Keep a call, on disk before this returns."""
+        line = prediction.model_dump_json().encode() + b"\n"
+        with self.path.open("ab", buffering=0) as file:
+            before = file.tell()
+            try:
+                written = file.write(line)
+                if written != len(line):
+                    raise OSError(errno.ENOSPC, "the reply could not be written whole", str(self.path))
+            except OSError as error:
+                self.fault = error
+                # A full disk: half a line here would make the file unreadable once another follows it.
+                file.truncate(before)
+                raise
         self._by_key[prediction.key] = prediction
-        with self.path.open("ab") as file:
-            file.write(prediction.model_dump_json().encode() + b"\n")
-            file.flush()
 
     def rewrite(self, order: list[CallKey]) -> None:
         """Replace the file by one line for each call in `order`, as a whole."""

@@ -93,7 +93,7 @@ class BenchmarkRow(BaseModel):
 def _truth_of(answer: str) -> tuple[bool, ...] | None:
     try:
         values = json.loads(answer)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(values, list) or len(values) != STATEMENT_COUNT:
         return None

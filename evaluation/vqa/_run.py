@@ -55,7 +55,7 @@ def run_vqa(config: VqaConfig, on_progress: OnProgress | None = None) -> VqaResu
     Raises:
         BenchmarkError: the benchmark cannot be used, or no item is left after the filters.
         ModelConfigurationError: a model cannot be used on this machine.
-        RunFolderError: the folder belongs to something else.
+        RunFolderError: the folder belongs to something else, or another process evaluates into it.
         PredictionsError: the folder's predictions are damaged.
         PromptError: a prompt cannot be used.
     """
@@ -76,14 +76,20 @@ def run_vqa(config: VqaConfig, on_progress: OnProgress | None = None) -> VqaResu
     finished = folder.check(configuration)
     if finished is not None:
         return finished
-    predictions = Predictions(folder.predictions)
-    started, sittings = folder.begin(configuration)
-    asker = Asker(config, requests, images, predictions, config.limits)
-    _ask_all(config, items, asker, folder, on_progress)
-
-    predictions.rewrite([key for item in items for key in asker.keys(item)])
-    results = _results(config, benchmark, items, asker, list(predictions), images, configuration, started, sittings)
-    write_whole(folder.results, results.model_dump_json(indent=2) + "\n")
+    with folder.held():
+        predictions = Predictions(folder.predictions)
+        started, sittings = folder.begin(configuration)
+        asker = Asker(config, requests, images, predictions, config.limits)
+        try:
+            _ask_all(config, items, asker, folder, on_progress)
+        except RuntimeError:
+            # What stopped the items: a reply that could not be kept, on a full disk.
+            if predictions.fault is not None:
+                raise predictions.fault from None
+            raise
+        predictions.rewrite([key for item in items for key in asker.keys(item)])
+        results = _results(config, benchmark, items, asker, list(predictions), images, configuration, started, sittings)
+        write_whole(folder.results, results.model_dump_json(indent=2) + "\n")
     return results
 
 
@@ -259,6 +265,13 @@ def _warnings(config: VqaConfig, scores: Sequence[ItemScore], predictions: Seque
         warnings.append(
             f"{failed} of {len(scores)} items are unscored because a call failed; they are in no mean. "
             f"Run the same command again to ask only those. {_why_calls_failed(predictions)}".rstrip()
+        )
+    asked = {score.item.question_type for score in scores}
+    scored = {score.item.question_type for score in scores if score.score is not None}
+    if scored and scored != asked:
+        warnings.append(
+            f"Overall is the mean of {' and '.join(sorted(scored))} alone: no item of "
+            f"{' or '.join(sorted(asked - scored))} could be scored."
         )
     truncated = sum(call.call_outcome == "truncated" and call.role == "answer" for call in predictions)
     if truncated:

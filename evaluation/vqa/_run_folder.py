@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -50,7 +52,7 @@ class RunFolder:
         """
         if self.path.exists() and not self.path.is_dir():
             raise RunFolderError(f"{self.path} is a file. Give a folder for the run.")
-        if not self.path.exists() or not any(self.path.iterdir()):
+        if not self._is_begun():
             return None
         run = self._read_run()
         differences = run.configuration.differences(configuration)
@@ -68,6 +70,31 @@ class RunFolder:
                 f"{self.results} does not read ({error.errors()[0]['msg']}). Delete it to score again."
             ) from error
         return results if results.complete else None
+
+    def _is_begun(self) -> bool:
+        """Whether the folder holds anything but what a sitting that was killed at once leaves there."""
+        return self.path.exists() and any(not path.name.startswith(".") for path in self.path.iterdir())
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes out of the folder for as long as the block runs, where the system has file locks.
+
+        Raises:
+            RunFolderError: another process evaluates into the folder.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / ".lock").open("w") as file:
+            try:
+                import fcntl
+
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except ImportError:
+                pass
+            except BlockingIOError:
+                raise RunFolderError(
+                    f"Another process evaluates into {self.path} now. Wait for it, or choose another folder."
+                ) from None
+            yield
 
     def begin(self, configuration: Configuration) -> tuple[str, int]:
         """Open a sitting; return when the run was first started (UTC) and this sitting's number (from 1)."""

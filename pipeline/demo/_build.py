@@ -105,8 +105,7 @@ def build_demo(root: Path, *, real_slide: bool = False, progress: Progress = sil
             raise InputError(f"{root} is a workspace but not the demo; give another --workspace")
         workspace = open_workspace(root)
     else:
-        workspace = create_workspace(root)
-        drawings.mkdir()
+        workspace = _create_workspace(root, drawings)
     # Written when every step is done: the next call then only opens the workspace.
     mark = drawings / "complete"
     summary = DemoSummary(root=root)
@@ -120,6 +119,17 @@ def build_demo(root: Path, *, real_slide: bool = False, progress: Progress = sil
             summary.notes.append(str(error))
     _sum_up(workspace, summary)
     return summary
+
+
+def _create_workspace(root: Path, drawings: Path) -> Workspace:
+    """Make the drawings' folder, then the workspace: a demo that was interrupted between is known by the former."""
+    if root.exists() and not drawings.is_dir() and (not root.is_dir() or any(root.iterdir())):
+        raise InputError(f"{root} is not an empty folder; give another --workspace")
+    try:
+        drawings.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{root} cannot be used as a workspace: {error}") from None
+    return create_workspace(root, beside=(drawings.name,))
 
 
 def _run_every_step(workspace: Workspace, drawings: Path, summary: DemoSummary, progress: Progress) -> None:

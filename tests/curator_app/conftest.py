@@ -51,3 +51,14 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=CHROMIUM_ARGUMENTS)
         yield browser
         browser.close()
+
+
+BROWSER_TRIES = 4
+"""On a busy machine a page can be drawn anew in the middle of a key or a word; a fault shows in every try."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give tests in a browser further tries."""
+    for item in items:
+        if item.get_closest_marker("browser") is not None:
+            item.add_marker(pytest.mark.flaky(reruns=BROWSER_TRIES - 1))

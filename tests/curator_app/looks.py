@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from playwright.sync_api import Page
 
+PICTURE_PATIENCE = 60
+"""How many quarters of a second a busy machine may take for the pictures of a page."""
+
 _COLLECT = """
 const all = [];
 const walk = (root) => {
@@ -81,6 +84,28 @@ def unnamed_controls(page: Page) -> list[str]:
 
 
 def broken_pictures(page: Page) -> list[str]:
-    """Return the addresses of visible pictures that did not load."""
+    """Return the addresses of visible pictures that did not load, after giving them time to."""
     faults: list[str] = page.evaluate(_BROKEN)
+    for _ in range(PICTURE_PATIENCE):
+        if not faults:
+            break
+        page.wait_for_timeout(250)
+        faults = page.evaluate(_BROKEN)
     return faults
+
+
+AT_REST = """async () => {
+    // A script that is about to run again is at rest for a moment too; a key pressed then is lost.
+    const app = document.querySelector("[data-testid=stApp]");
+    for (let quiet = 0; quiet < 10; quiet += 1) {
+        if (app?.getAttribute("data-test-script-state") !== "notRunning") return false;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    return true;
+}"""
+
+
+def press(page: Page, key: str) -> None:
+    """Press a key once the page is at rest: while it is being drawn, a key finds no button."""
+    page.wait_for_function(AT_REST)
+    page.keyboard.press(key)

@@ -13,7 +13,7 @@ from pipeline.benchmarks import list_runs
 from pipeline.releases import list_releases, verify_release
 from pipeline.workspace import create_workspace
 from tests.curator_app.filled import approve_all, fill_with_items, rail_is_there
-from tests.curator_app.looks import broken_pictures, clipped_texts, unnamed_controls
+from tests.curator_app.looks import broken_pictures, clipped_texts, press, unnamed_controls
 from tests.curator_app.served import Served, serving
 from tests.curator_app.test_pages_in_browser import SIZES, go, visit, wait_for_picture
 
@@ -58,7 +58,7 @@ def _build(page: Page, served: Served) -> None:
     page.get_by_label("Version").press("Enter")
     expect(page.get_by_role("button", name="1.0.0 of 6 items")).to_be_visible()
     page.get_by_label("Version").blur()
-    page.keyboard.press("b")
+    press(page, "b")
     expect(page.get_by_text("6 items on 2 images · ○ unsigned")).to_be_visible()
     page.get_by_role("button", name="Verify files").click()
     expect(page.get_by_text("✓ Every file has the SHA-256 that the manifest names.")).to_be_visible()

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from pipeline.review import REVIEWABLE, item_history, list_items
 from pipeline.workspace import create_workspace
 from tests.curator_app.filled import fill_with_items, rail_is_there
-from tests.curator_app.looks import broken_pictures, clipped_texts, unnamed_controls
+from tests.curator_app.looks import broken_pictures, clipped_texts, press, unnamed_controls
 from tests.curator_app.served import Served, serving
 from tests.curator_app.test_pages_in_browser import SIZES, go, visit, wait_for_picture
 
@@ -68,19 +68,19 @@ def test_a_review_by_keys(chromium: Browser, served: Served) -> None:
         expect(page.get_by_text("1 of 6 · waits for a decision")).to_be_visible()
         places = _places(page)
 
-        page.keyboard.press("a")
+        press(page, "a")
         expect(said).to_contain_text("✓ Approved")
         assert _state(served, waiting[0]) == "approved"
         expect(page.get_by_text("1 of 5 · waits for a decision")).to_be_visible()
 
-        page.keyboard.press("u")
+        press(page, "u")
         expect(said).to_contain_text("Taken back")
         assert _state(served, waiting[0]) in REVIEWABLE
         expect(page.get_by_text("1 of 6 · waits for a decision")).to_be_visible()
 
-        page.keyboard.press("ArrowRight")
+        press(page, "ArrowRight")
         expect(page.get_by_text("2 of 6 · waits for a decision")).to_be_visible()
-        page.keyboard.press("r")
+        press(page, "r")
         dialog = page.get_by_role("dialog")
         dialog.get_by_role("button", name="Reject with this note").click()
         expect(dialog.get_by_role("alert")).to_contain_text("A rejection needs a note")
@@ -100,9 +100,9 @@ def test_two_tabs_on_one_item_lose_nothing(chromium: Browser, served: Served) ->
             rail_is_there(page)
             go(page, "Items")
             wait_for_picture(page)
-        first.keyboard.press("a")
+        press(first, "a")
         expect(first.locator("#hc-said")).to_contain_text("✓ Approved")
-        second.keyboard.press("r")
+        press(second, "r")
         expect(second.get_by_role("alert")).to_contain_text("decided or changed elsewhere")
         expect(second.get_by_role("dialog")).to_have_count(0)
         assert _state(served, waiting[1]) in REVIEWABLE
@@ -114,7 +114,7 @@ def test_an_edit_is_checked_again(chromium: Browser, served: Served) -> None:
         rail_is_there(page)
         go(page, "Items")
         wait_for_picture(page)
-        page.keyboard.press("e")
+        press(page, "e")
         stem = page.get_by_label("Stem (a question that ends with ?)")
         stem.fill("A text without its mark")
         stem.press("Control+Enter")
@@ -140,7 +140,7 @@ def test_the_worker_writes_what_waits_and_the_pages_look_right(chromium: Browser
         page.get_by_role("radio", name="Write items").or_(page.get_by_role("button", name="Write items")).first.click()
         expect(page.get_by_role("button", name="Write items for 2 seeds")).to_be_visible()
         _looks_right(page, "Write-items")
-        page.keyboard.press("g")
+        press(page, "g")
         expect(page.get_by_text("2 seeds ready, 0 failed")).to_be_visible(timeout=JOB_MS)
         expect(page.get_by_text("No seed waits for items.")).to_be_visible()
     assert len(list_items(served.workspace)) == 12

@@ -19,7 +19,7 @@ from pipeline.ingest import add_slides, list_slides
 from pipeline.rois import list_rois, sample_candidates, select_across_bins
 from pipeline.seeds import SeedText, list_seeds, save_seed
 from pipeline.workspace import Workspace, create_workspace
-from tests.curator_app.looks import broken_pictures, clipped_texts, unnamed_controls
+from tests.curator_app.looks import AT_REST, broken_pictures, clipped_texts, press, unnamed_controls
 from tests.curator_app.served import Served, serving
 from tests.pipeline.conftest import METADATA
 
@@ -90,17 +90,6 @@ def visit(
     assert faults == [], served.log.read_text()[-2000:]
 
 
-AT_REST = """async () => {
-    // A script that is about to run again is at rest for a moment too; a key pressed then is lost.
-    const app = document.querySelector("[data-testid=stApp]");
-    for (let quiet = 0; quiet < 10; quiet += 1) {
-        if (app?.getAttribute("data-test-script-state") !== "notRunning") return false;
-        await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    return true;
-}"""
-
-
 def go(page: Page, name: str) -> None:
     """Open a page by the rail and wait until it has been drawn."""
     page.get_by_test_id("stSidebarNav").get_by_role("link", name=name).click()
@@ -159,7 +148,7 @@ def test_the_question_mark_lists_the_keys(chromium: Browser, filled: Served) -> 
     with visit(chromium, filled) as page:
         go(page, "Write seeds")
         wait_for_picture(page)
-        page.keyboard.press("?")
+        press(page, "?")
         keys = page.get_by_role("dialog", name="Keys of this page")
         expect(keys).to_contain_text("Save and go to the next ROI")
         page.keyboard.press("Escape")
@@ -222,7 +211,7 @@ def test_the_neighbourhood_shows_the_slide_and_the_text_stays(chromium: Browser,
         wait_for_picture(page)
         page.get_by_label("Question, or a statement").fill("A text that must stay")
         page.get_by_label("Question, or a statement").blur()
-        page.keyboard.press("n")
+        press(page, "n")
         expect(page.get_by_role("button", name="Show the ROI")).to_be_visible()
         wait_for_picture(page)
         go(page, "Home")
@@ -234,15 +223,17 @@ def test_a_text_survives_a_reload_before_its_field_lost_the_focus(chromium: Brow
     with visit(chromium, filled) as page:
         go(page, "Write seeds")
         wait_for_picture(page)
-        page.keyboard.press("k")
+        facts = page.locator(".hc-facts strong").first
         question = page.get_by_label("Question, or a statement")
-        expect(question).to_have_value("")
+        question.fill("")
+        question.blur()
+        page.wait_for_function(AT_REST)
         with page.expect_response(lambda answer: "/api/drafts/" in answer.url):
             question.press_sequentially("Typed, and the tab is reloaded")
-        where = page.locator(".hc-facts strong").first.inner_text()
+        where = facts.inner_text()
         page.reload()
         expect(question).to_have_value("Typed, and the tab is reloaded")
-        expect(page.locator(".hc-facts strong").first).to_have_text(where)
+        expect(facts).to_have_text(where)
         question.fill("")
         with page.expect_response(lambda answer: "/api/drafts/" in answer.url):
             question.blur()
@@ -297,7 +288,7 @@ def test_a_key_on_home_opens_what_is_next(chromium: Browser, filled: Served) -> 
     with visit(chromium, filled) as page:
         go(page, "Home")
         expect(page.locator(".hc-thumbs img").first).to_be_visible()
-        page.keyboard.press("n")
+        press(page, "n")
         expect(page.get_by_role("heading", level=1, name="Write seeds")).to_be_visible()
 
 
@@ -351,7 +342,7 @@ def _sample(page: Page, workspace: Workspace) -> None:
     page.get_by_test_id("stFormSubmitButton").get_by_role("button", name="Make bins").click()
     expect(page.locator(".picker h2")).to_contain_text("Bin 1")
     wait_for_picture(page)
-    page.keyboard.press("1")
+    press(page, "1")
     expect(page.get_by_text("1 / 6")).to_be_visible()
     expect(page.get_by_text("1 / 3")).to_be_visible()
     assert len(list_rois(workspace)) == 1
@@ -360,7 +351,7 @@ def _sample(page: Page, workspace: Workspace) -> None:
 def _write(page: Page, workspace: Workspace) -> None:
     go(page, "Write seeds")
     wait_for_picture(page)
-    page.keyboard.press("4")
+    press(page, "4")
     expect(page.get_by_text("Recognise a lesion that is there")).to_be_visible()
     page.get_by_label("Question, or a statement").fill("What is the main change?")
     page.get_by_role("textbox", name="Answer").fill("hepatocellular necrosis")

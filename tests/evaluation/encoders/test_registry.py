@@ -43,5 +43,5 @@ def test_a_missing_extra_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatc
     info = next(info for info in list_encoders() if info.name == "efficientnet-lite0")
     assert not info.available
     assert "torch" in info.missing
-    with pytest.raises(EncoderError, match=r"needs torch.*pip install 'histocurator\[gpu\]'"):
+    with pytest.raises(EncoderError, match=r"needs torch.*pip install -e '\.\[gpu\]'"):
         get_encoder("efficientnet-lite0")

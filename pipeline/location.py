@@ -1,0 +1,44 @@
+"""Where a workspace lies: when its folder was moved or copied, the paths in its database follow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import Engine
+from sqlmodel import Session, select
+
+from db import record_event, write_session
+from db.tables import Release, Run, Slide
+
+_RECORD = "location"
+"""File in the workspace's cache that holds where the workspace was when it was opened last."""
+
+
+def follow_move(root: Path, cache: Path, engine: Engine, *, who: str) -> None:
+    """Rewrite the paths of slides, releases and runs inside the workspace if it lies elsewhere than before.
+
+    Files outside the workspace stay where they are, so that their paths do.
+
+    Args:
+        root: where the workspace lies now.
+        cache: its cache folder.
+        engine: its database.
+        who: the account that opens it.
+    """
+    record = cache / _RECORD
+    former = Path(record.read_text(encoding="utf-8")) if record.is_file() else root
+    if former != root:
+        with write_session(engine) as session:
+            rows = (*session.exec(select(Slide)), *session.exec(select(Release)), *session.exec(select(Run)))
+            for row in rows:
+                _rewrite(session, row, former, root, who)
+    if former != root or not record.is_file():
+        record.write_text(str(root), encoding="utf-8")
+
+
+def _rewrite(session: Session, row: Slide | Release | Run, former: Path, root: Path, who: str) -> None:
+    path = Path(row.path)
+    if path.is_relative_to(former):
+        old, row.path = row.path, str(root / path.relative_to(former))
+        record_event(session, who=who, action="move", row=row, old={"path": old}, new={"path": row.path})
+        session.add(row)
