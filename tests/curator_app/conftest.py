@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -26,6 +27,14 @@ CHROMIUM_ARGUMENTS = [
     "--no-first-run",
 ]
 REQUIRE_ALL = "HISTOCURATOR_REQUIRE_ALL"
+
+
+@pytest.fixture(autouse=True)
+def _own_main_module() -> Iterator[None]:
+    """AppTest leaves its script as the main module, which later tests' child processes would run again."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main
 
 
 def open_page(workspace: Workspace, module: str) -> AppTest:
