@@ -115,7 +115,8 @@ def test_a_killed_worker_goes_on_and_pays_nothing_twice(with_seeds: Workspace, m
     assert len(entries) == 12, "nothing is half-written, nothing twice"
     assert {entry.item.state for entry in entries} == {"passed"}
     needed = 4 * (1 + 2 * 3)
-    assert needed <= calls <= needed + with_seeds.settings.model_concurrency, f"{calls} calls for {needed}"
+    in_flight = 4 * 3  # four seeds, each with at most three trials under way
+    assert needed <= calls <= needed + in_flight, f"{calls} calls for {needed}"
 
 
 def test_a_cancelled_generation_stops_and_keeps_what_is_finished(
