@@ -157,14 +157,27 @@ def _draw(
     xs, ys, shares = _random_positions(mask, side, min_tissue, rng)
     for region in taken:
         other_side = _side(region.size, region.mpp, mask.slide_mpp)
-        apart = _overlaps(xs, ys, side, region.x, region.y, other_side) <= max_overlap
+        apart = _apart(xs, ys, side, region.x, region.y, other_side, max_overlap)
         xs, ys, shares = xs[apart], ys[apart], shares[apart]
     while xs.size:
         x, y = int(xs[0]), int(ys[0])
         yield Region(x=x, y=y, size=size, mpp=mpp, tissue_share=float(shares[0]))
-        apart = _overlaps(xs, ys, side, x, y, side) <= max_overlap
-        apart[0] = False
+        apart = _apart(xs, ys, side, x, y, side, max_overlap)
         xs, ys, shares = xs[apart], ys[apart], shares[apart]
+
+
+def _apart(
+    xs: NDArray[np.int64],
+    ys: NDArray[np.int64],
+    side: float,
+    x: int,
+    y: int,
+    other_side: float,
+    max_overlap: float,
+) -> NDArray[np.bool_]:
+    """Which of n squares keep the limit on overlap with one other; the very same square never does."""
+    same = (xs == x) & (ys == y) & (side == other_side)
+    return np.asarray((_overlaps(xs, ys, side, x, y, other_side) <= max_overlap) & ~same)
 
 
 def _random_positions(

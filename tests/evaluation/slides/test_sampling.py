@@ -97,6 +97,19 @@ def test_fewer_than_asked_only_where_no_more_fit_and_then_a_reason_or_a_full_sli
             assert bool(regions) == (reason is None)
 
 
+def test_no_place_is_drawn_twice_even_where_any_overlap_is_allowed() -> None:
+    # The last cell before the slide's edge is narrower than the others: its random place may be the edge itself.
+    mask = TissueMask(mask=np.ones((8, 8), dtype=bool), mpp=8.0, slide_width=131, slide_height=131, slide_mpp=0.5)
+    for seed in range(50):
+        first = sample_regions({"slide": mask}, count=500, size=32, mpp=0.5, max_overlap=1.0, seed=seed)["slide"]
+        places = [(region.x, region.y) for region in first]
+        assert len(places) == len(set(places))
+        rest = sample_regions(
+            {"slide": mask}, count=500, size=32, mpp=0.5, max_overlap=1.0, seed=seed + 1, taken={"slide": first}
+        )["slide"]
+        assert not set(places) & {(region.x, region.y) for region in rest}
+
+
 def test_a_slide_coarser_than_asked_gives_none() -> None:
     masks = {"coarse": mask_with(1.0, slide_mpp=1.0), "fine": mask_with(1.0, slide_mpp=0.52)}
     drawn = sample_regions(masks, count=6, size=128, mpp=0.5)
