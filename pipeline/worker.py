@@ -13,6 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from threading import Event
 from typing import IO, Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from dbos import DBOS, DBOSConfig
 
@@ -54,12 +55,29 @@ def _here() -> Workspace:
     return _workspace
 
 
+_slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+
+def _call_slots() -> asyncio.Semaphore:
+    """Return the event loop's slots for model calls, as many as the workspace allows."""
+    loop = asyncio.get_running_loop()
+    if loop not in _slots:
+        _slots[loop] = asyncio.Semaphore(_here().settings.model_concurrency)
+    return _slots[loop]
+
+
 class DurableSteps:
     """Makes calls and writes as recorded steps: after a crash a finished one is read back, not made again."""
 
     async def call(self, request: ModelRequest) -> ModelReply:
         """See pipeline.steps.Steps."""
-        return await DBOS.run_step_async({"name": "model call"}, call_model, request)
+
+        async def in_turn() -> ModelReply:
+            # Seeds run side by side and each asks its trials at once: the limit is on calls, whoever makes them.
+            async with _call_slots():
+                return await call_model(request)
+
+        return await DBOS.run_step_async({"name": "model call"}, in_turn)
 
     async def write(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """See pipeline.steps.Steps."""
@@ -201,7 +219,7 @@ def run_worker(workspace: Workspace, *, stop: Event) -> None:
         "system_database_url": workspace.queue_url,
         "application_version": version("histocurator"),
         # The same id after a restart: that is how a killed worker's jobs are found again.
-        "executor_id": f"{socket.gethostname()}-{slot}",
+        "executor_id": _worker_name(workspace, slot),
         "log_level": "WARNING",
         "notification_listener_polling_interval_sec": 0.2,
     }
@@ -221,10 +239,20 @@ def run_worker(workspace: Workspace, *, stop: Event) -> None:
         lock.close()
 
 
+def _worker_name(workspace: Workspace, slot: int) -> str:
+    """Return the name under which a worker's jobs are found again.
+
+    Workers on a SQLite queue share its folder, whatever their machine is called: a container has another name after
+    each start. Those on PostgreSQL may run on several machines.
+    """
+    where = "local" if workspace.queue_url.startswith("sqlite") else socket.gethostname()
+    return f"{where}-{slot}"
+
+
 def _take_slot(workspace: Workspace) -> tuple[int, IO[str]]:
     """Return the lowest free worker number of this host, held by a lock that ends with the process."""
     for slot in range(MAX_WORKERS_PER_HOST):
-        lock = (workspace.cache / f"worker-{socket.gethostname()}-{slot}.lock").open("w")
+        lock = (workspace.cache / f"worker-{_worker_name(workspace, slot)}.lock").open("w")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -7,6 +7,7 @@ then one with `results`, or with `error` (exit 2) where the input is at fault.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -25,8 +26,12 @@ class Order(BaseModel):
 
 
 def _say(**message: object) -> None:
-    sys.stdout.write(json.dumps(message) + "\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(json.dumps(message) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever asked is gone: no further call is paid for. The replies so far are on disk.
+        os._exit(1)
 
 
 def main() -> int:

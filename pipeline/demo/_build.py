@@ -186,7 +186,8 @@ def _sample_and_select(workspace: Workspace, organ: str, who: str, progress: Pro
         )
     if current_binning(workspace, organ) is None:
         bin_candidates(workspace, organ=organ, bins=BINS, who=who, progress=progress)
-        select_across_bins(workspace, organ=organ, per_bin=ROIS_PER_BIN, who=who, progress=progress)
+    # Always: an interrupted demo may have its bins and only some of its ROIs.
+    select_across_bins(workspace, organ=organ, per_bin=ROIS_PER_BIN, who=who, progress=progress)
 
 
 def _write_seeds(workspace: Workspace, painted: Sequence[PaintedSlide], who: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from pipeline.jobs import JobStatus, cancel_job, job_status, list_jobs, submit
 from pipeline.review import list_items
 from pipeline.rois import list_rois
 from pipeline.variants import pending_seeds
+from pipeline.worker import _worker_name
 from pipeline.workspace import Workspace
 from tests.pipeline import scripted
 from tests.wire.stub import Hang, Received, Step, WireStub
@@ -117,6 +119,40 @@ def test_a_killed_worker_goes_on_and_pays_nothing_twice(with_seeds: Workspace, m
     needed = 4 * (1 + 2 * 3)
     in_flight = 4 * 3  # four seeds, each with at most three trials under way
     assert needed <= calls <= needed + in_flight, f"{calls} calls for {needed}"
+
+
+def test_a_job_keeps_to_the_limit_of_calls_at_once(with_seeds: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = scripted.Writer()
+    checker = scripted.checker(mcq_right=lambda _: False, kprim_correct=lambda _: 2)
+    now: list[Received] = []
+    most: list[int] = []
+
+    def script(received: Received) -> Step:
+        now.append(received)
+        most.append(len(now))
+        time.sleep(0.2)
+        now.remove(received)
+        return writer.answer(received) if scripted.writer_of(received) else checker(received)
+
+    with WireStub(script=script) as server:
+        monkeypatch.setenv("STUB_BASE_URL", server.openai_url)
+        monkeypatch.setenv("STUB_API_KEY", "key")
+        monkeypatch.setenv("HISTOCURATOR_MODEL_CONCURRENCY", "2")
+        with worker(with_seeds):
+            job = submit(with_seeds, "generate", who="test", generator=scripted.WRITER, checker=scripted.CHECKER)
+            assert wait_for(with_seeds, job, ended).state == "done"
+    assert max(most) == 2
+
+
+def test_a_worker_keeps_its_name_where_the_machine_gets_another(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = set()
+    for host in ("before", "after"):
+        monkeypatch.setattr(socket, "gethostname", lambda host=host: host)
+        names.add(_worker_name(workspace, 0))
+    assert len(names) == 1
+    assert _worker_name(workspace, 1) not in names
 
 
 def test_a_cancelled_generation_stops_and_keeps_what_is_finished(

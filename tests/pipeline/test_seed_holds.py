@@ -174,3 +174,14 @@ def test_an_edit_whose_check_is_lost_goes_to_a_person(with_seeds: Workspace, mon
     assert state() == "checking"
     pending_seeds(with_seeds)
     assert state() == "escalated"
+
+
+def test_an_edit_whose_check_still_runs_is_left_to_it(with_seeds: Workspace) -> None:
+    generate(with_seeds, first_seed(with_seeds))
+    item = next(e.item for e in list_items(with_seeds) if e.item.format == "mcq")
+    with with_seeds.writing() as session:
+        session.get_one(Item, item.id).state = "checking"
+    with process_hold(with_seeds, item.id):
+        pending_seeds(with_seeds)
+        with with_seeds.reading() as session:
+            assert session.get_one(Item, item.id).state == "checking"

@@ -130,3 +130,29 @@ def test_semicolons_and_a_byte_order_mark_are_read(with_rois: Workspace, tmp_pat
     text = f"Roi;Question;Answer;Category;Author\r\n{roi};What, then?;A vein;identify_anatomy;Dr Ä\r\n"
     file.write_bytes(b"\xef\xbb\xbf" + text.encode())
     assert import_seeds(with_rois, file, who="a")[0].author == "Dr Ä"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "author", "said"),
+    [
+        ("Which \u202ecell\u202c is it?", "A vein", "Dr A", "question holds the character U\\+202E"),
+        ("Which cell is it?", "A\x1b[31m vein", "Dr A", "answer holds the character U\\+001B"),
+        ("Which cell is it?", "\u200b", "Dr A", "answer must not be empty"),
+        ("Which cell is it?", "A vein", "Dr \x07A", "author holds the character"),
+        ("Which cell is it?", "A vein", "D" * 300, "author has 300 characters"),
+    ],
+)
+def test_characters_that_nobody_sees_are_refused(
+    with_rois: Workspace, tmp_path: Path, question: str, answer: str, author: str, said: str
+) -> None:
+    row = (list_rois(with_rois)[0][0].id, question, answer, "identify_anatomy", author)
+    with pytest.raises(InputError, match=f"line 2: {said}"):
+        import_seeds(with_rois, write_csv(tmp_path / "seeds.csv", HEADER, [row]), who="a")
+
+
+def test_texts_of_any_language_and_formulas_are_kept_as_they_are(with_rois: Workspace, tmp_path: Path) -> None:
+    texts = ("=1+1 {{ 7 * 7 }} <b>?", "Où est la cellule?\nIci?", "איפה התא?", "细胞在哪里?", "👩‍🔬?")
+    roi = list_rois(with_rois)[0][0].id
+    rows = [(roi, text, "µm² ≥ 5", "identify_anatomy", "Dr Ä") for text in texts]
+    seeds = import_seeds(with_rois, write_csv(tmp_path / "seeds.csv", HEADER, rows), who="a")
+    assert tuple(seed.question for seed in seeds) == texts

@@ -113,3 +113,52 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch: p
         write_atomically(file, b"new")
     assert file.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_a_making_that_was_interrupted_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "workspace"
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("pipeline.workspace.write_atomically", killed)
+        with pytest.raises(KeyboardInterrupt):
+            create_workspace(root)
+    made = create_workspace(root)
+    assert made.owner().operating_system_owner
+    made.engine.dispose()
+
+
+@pytest.mark.parametrize("left", [None, b""])
+def test_a_lost_database_is_named_and_not_replaced_by_an_empty_one(workspace: Workspace, left: bytes | None) -> None:
+    workspace.engine.dispose()
+    for path in workspace.root.glob("histocurator.db*"):
+        path.unlink()
+    if left is not None:
+        (workspace.root / DATABASE_FILE).write_bytes(left)
+    with pytest.raises(InputError, match="missing or empty"):
+        open_workspace(workspace.root)
+
+
+def test_a_setting_that_is_none_is_named_without_its_value(workspace: Workspace) -> None:
+    (workspace.root / "settings.toml").write_text('openai_api_key = "sk-somebody-s-key"')
+    with pytest.raises(InputError, match="openai_api_key") as caught:
+        open_workspace(workspace.root)
+    assert "somebody" not in str(caught.value)
+
+
+def test_settings_that_are_no_text_are_an_error(workspace: Workspace) -> None:
+    (workspace.root / "settings.toml").write_bytes(b"\xff\xfes\x00")
+    with pytest.raises(InputError, match="not valid TOML"):
+        open_workspace(workspace.root)
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be used"):
+        create_workspace(tmp_path / "file" / "workspace")
+    workspace.thumbnails.rmdir()
+    workspace.thumbnails.write_text("")
+    with pytest.raises(InputError, match="cannot be used"):
+        open_workspace(workspace.root)

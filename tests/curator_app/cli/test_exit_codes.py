@@ -104,3 +104,33 @@ def test_the_log_has_the_commands_and_no_key(histocurator: Command, workspace: P
 
 def test_version(histocurator: Command) -> None:
     assert histocurator("--version").out.strip() == "0.1.0"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("rois", "bin", "--organ", "liver", "--seed", "-1"),
+        ("items", "list", "--state", "nonsense"),
+        ("seeds", "import", "/nowhere.csv"),
+        ("release", "build", "--name", "a", "--version", "1", "--out", "/dev/null/a"),
+        ("eval", "vqa", "--benchmark", "/nowhere", "--model", "offline/first", "--out", "/dev/null/a"),
+        ("eval", "vqa", "--benchmark", "/nowhere", "--model", "offline/first", "--out", "a", "--seed", "-1"),
+        ("rois", "sample", "--organ", "liver"),
+    ],
+)
+def test_an_error_is_one_json_document_too(histocurator: Command, workspace: Path, arguments: tuple[str, ...]) -> None:
+    ran = histocurator(*arguments, "--workspace", workspace, "--json")
+    assert ran.code == 2
+    assert list(ran.json) == ["error"]
+    assert "Traceback" not in ran.err
+
+
+def test_a_folder_that_takes_no_files_is_a_message(histocurator: Command, workspace: Path, shared_data: Path) -> None:
+    ran = histocurator("init", "/dev/null/workspace", "--json")
+    assert (ran.code, list(ran.json)) == (2, ["error"])
+    # Nobody, not even an administrator, makes a folder where a file lies.
+    (workspace / "slides").rmdir()
+    (workspace / "slides").write_text("")
+    slide = shared_data / "slides" / "cmu-1-small-region.svs"
+    ran = histocurator("slides", "add", slide, *ADD, "--workspace", workspace)
+    assert (ran.code, "Traceback" in ran.err) == (2, False)

@@ -13,7 +13,14 @@ import pytest
 from PIL import Image
 from pydantic import ValidationError
 
-from evaluation.vqa import VIPER_COLUMNS, BenchmarkError, BenchmarkRow, load_benchmark, write_benchmark
+from evaluation.vqa import (
+    VIPER_COLUMNS,
+    BenchmarkError,
+    BenchmarkRow,
+    VqaConfig,
+    load_benchmark,
+    write_benchmark,
+)
 from tests.evaluation.vqa import drawn
 
 
@@ -219,3 +226,16 @@ def test_a_row_says_what_is_wrong_with_it() -> None:
         drawn.row(0, question="Q?", question_type="mcq", answer="A", choices=("x", "y"))
     with pytest.raises(ValueError, match="at least one row"):
         write_benchmark([], Path("x.parquet"))
+
+
+def test_json_nested_without_end_is_a_bad_row(tmp_path: Path) -> None:
+    deep = "[" * 100_000
+    rows = [record(drawn.mcq(0, "A"), synonyms=deep), record(drawn.kprim(0, (True, False, True, False)), answer=deep)]
+    problems = problems_of(store(tmp_path / "deep.parquet", rows))
+    assert [problem[:5] for problem in problems] == ["row 1", "row 2"]
+
+
+def test_a_seed_that_no_provider_takes_is_refused() -> None:
+    for seed in (-1, 2**31):
+        with pytest.raises(ValidationError, match="seed"):
+            VqaConfig(benchmark="b", model="m", out=Path("o"), seed=seed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.vqa import PredictionsError, RunFolderError
+from evaluation.vqa import Predictions, PredictionsError, RunFolderError
+from evaluation.vqa._run_folder import RunFolder
 from tests.evaluation.vqa import drawn, scripted
 from tests.evaluation.vqa.conftest import Runner
 
@@ -176,3 +178,33 @@ def test_a_run_of_a_later_version_is_refused(run: Runner, tmp_path: Path) -> Non
     path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 99}))
     with pytest.raises(RunFolderError, match="version 99"):
         run("first")
+
+
+def test_a_sitting_that_died_at_once_does_not_close_the_folder(run: Runner, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".run.json.partial").write_text("{")
+    assert run("knowing", limit=1).complete
+
+
+def test_a_second_process_is_kept_out(run: Runner, tmp_path: Path) -> None:
+    with RunFolder(tmp_path / "run").held(), pytest.raises(RunFolderError, match="Another process"):
+        run("knowing", limit=1)
+    assert run("knowing", limit=1).complete
+
+
+def test_a_reply_that_cannot_be_kept_whole_leaves_no_half_line(run: Runner, tmp_path: Path) -> None:
+    run("knowing", limit=1)
+    file = tmp_path / "run" / "predictions.jsonl"
+    kept, before = Predictions(file), file.read_bytes()
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # A file that may not grow further, as on a full disk.
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 20, limit[1]))
+        with pytest.raises(OSError, match=r"large|whole"):
+            kept.append(next(iter(kept)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert file.read_bytes() == before
+    assert kept.fault is not None

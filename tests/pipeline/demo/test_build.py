@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from evaluation.items import CATEGORIES
-from pipeline.demo import build_demo
+from pipeline.demo import _build, build_demo
 from pipeline.demo._real_slide import RealSlideError, add_real_slide
 from pipeline.errors import InputError
 from pipeline.ingest import list_slides
+from pipeline.progress import silent
 from pipeline.review import list_items
+from pipeline.rois import current_binning, list_rois
 from pipeline.seeds import list_seeds
 from pipeline.workspace import Workspace, create_workspace, open_workspace
 
@@ -55,6 +57,36 @@ def test_another_workspace_is_not_taken_for_the_demo(tmp_path: Path) -> None:
     create_workspace(tmp_path / "mine").engine.dispose()
     with pytest.raises(InputError, match="not the demo"):
         build_demo(tmp_path / "mine")
+
+
+def test_a_demo_that_was_stopped_between_bins_and_rois_selects_them_all(
+    with_slides: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_build, "select_across_bins", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            _build._sample_and_select(with_slides, "liver", "test", silent)
+    _build._sample_and_select(with_slides, "liver", "test", silent)
+    binning = current_binning(with_slides, "liver")
+    assert binning is not None
+    assert len(list_rois(with_slides)) >= binning.bins
+
+
+def test_a_demo_that_was_stopped_before_its_workspace_was_made_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "demo" / "drawings").mkdir(parents=True)
+    monkeypatch.setattr(_build, "_run_every_step", lambda *_: None)
+    summary = build_demo(tmp_path / "demo")
+    assert summary.counts["slides"] == 0
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("")
+    with pytest.raises(InputError, match="not an empty folder"):
+        build_demo(tmp_path / "mine")
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
 
 
 @pytest.fixture
