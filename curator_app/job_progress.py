@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from curator_app.layout import mark, plain
-from curator_app.session import who, workspace
+from curator_app.session import workspace
 from pipeline.jobs import JobKind, JobStatus, cancel_job, list_jobs, submit
 
 REFRESH_S = 1.0
@@ -30,7 +30,7 @@ _CLOSED = "jobs_closed"
 
 def start_job(kind: JobKind, **parameters: Any) -> str:
     """Queue a job with the parameters of its pipeline function and remember to show how it ends."""
-    job_id = submit(workspace(), kind, who=who(), **parameters)
+    job_id = submit(workspace(), kind, **parameters)
     st.session_state.setdefault(_WATCHED, set()).add(job_id)
     return job_id
 
@@ -74,7 +74,7 @@ def _draw(jobs: list[JobStatus]) -> None:
                 share = min(1.0, job.done / job.total) if job.total else 0.0
                 st.progress(share, text=_standing(job))
                 if st.button("Cancel", key=f"cancel_{job.id}"):
-                    cancel_job(workspace(), job.id, who=who())
+                    cancel_job(workspace(), job.id)
                     st.rerun()
             else:
                 st.markdown(_ending(job))

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlmodel import Session
 
-from db.tables import AuditEvent, Row
+from db.tables import AccountSession, AuditEvent, Row
 
 
 def record_event(
@@ -14,7 +14,7 @@ def record_event(
     *,
     who: str,
     action: str,
-    row: Row,
+    row: Row | AccountSession,
     old: dict[str, Any] | None = None,
     new: dict[str, Any] | None = None,
     reason: str | None = None,

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 import secrets
 
+_CLEAR = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
+"""Digits and letters that nobody mistakes for one another."""
+
+
+def new_pseudonym() -> str:
+    """Return a random name for a person in exports, such as `P-7K3QM`."""
+    return "P-" + "".join(secrets.choice(_CLEAR) for _ in range(5))
+
 
 def new_id(prefix: str) -> str:
     """Return a fresh identifier such as `roi_1f0c…`: a readable prefix and 80 random bits."""

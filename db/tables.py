@@ -12,6 +12,7 @@ from typing import Any
 from sqlalchemy import JSON, Index, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
+from db._ids import new_pseudonym
 from db._time import UtcDateTime, utc_now
 
 
@@ -28,12 +29,82 @@ class Row(SQLModel):
 
 
 class Account(Row, table=True):
-    """Who works here. `operating_system_owner` marks the account of the person who made the workspace."""
+    """Who works here; a closed account is a withdrawn row.
+
+    `name` signs in and stands in the audit trail for ever, so it never changes; `display_name` and the identity of
+    a single sign-on may be erased. `pseudonym` stands for the person in exports. `operating_system_owner` marks the
+    person who made the workspace. Without `password_hash` and identity, nobody can sign in as this account.
+    """
+
+    __table_args__ = (
+        UniqueConstraint("identity_issuer", "identity_subject", name="uq_account_identity"),
+        UniqueConstraint("pseudonym", name="uq_account_pseudonym"),
+    )
 
     name: str = Field(unique=True)
     display_name: str
-    role: str
+    pseudonym: str = Field(default_factory=new_pseudonym)
+    roles: list[str] = Field(default_factory=list, sa_type=JSON)
     operating_system_owner: bool = False
+    password_hash: str | None = None
+    password_changed_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    identity_issuer: str | None = None
+    identity_subject: str | None = None
+
+
+class Invitation(Row, table=True):
+    """A link that works once: makes an account with these roles, or sets a new password for `account_id`.
+
+    Only the SHA-256 of the link's token is kept.
+    """
+
+    token_sha256: str = Field(unique=True)
+    account_id: str | None = Field(default=None, foreign_key="account.id")
+    roles: list[str] = Field(default_factory=list, sa_type=JSON)
+    display_name: str = ""
+    expires_at: datetime = Field(sa_type=UtcDateTime)
+    used_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    used_by: str | None = None
+
+
+class AccountSession(SQLModel, table=True):
+    """One signed-in browser; only the SHA-256 of the cookie's secret is kept."""
+
+    __tablename__ = "account_session"
+
+    id: str = Field(primary_key=True)
+    secret_sha256: str = Field(unique=True)
+    account_id: str = Field(foreign_key="account.id", index=True)
+    created_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+    last_seen_at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+    expires_at: datetime = Field(sa_type=UtcDateTime)
+    ended_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    ended_because: str | None = None
+    address: str = ""
+    browser: str = ""
+
+
+class SignInThrottle(SQLModel, table=True):
+    """Failed attempts of one account or address since `since`; `key` is a hash, so that no name is kept."""
+
+    __tablename__ = "sign_in_throttle"
+
+    key: str = Field(primary_key=True)
+    failures: int = 0
+    since: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+
+
+class Signature(Row, table=True):
+    """A person's signature under a frozen object: what it meant and the hash of what was signed."""
+
+    __table_args__ = (Index("ix_signature_object", "object_type", "object_id"),)
+
+    object_type: str
+    object_id: str
+    content_sha256: str
+    meaning: str
+    account_id: str = Field(foreign_key="account.id")
+    role: str
 
 
 class Slide(Row, table=True):

@@ -15,12 +15,14 @@ from db import new_id, record_event, utc_now
 from db.tables import Run
 from evaluation.vqa import VqaConfig, VqaResults
 from pipeline.errors import InputError
+from pipeline.permissions import Permission, needs
 from pipeline.progress import Progress, silent
 from pipeline.workspace import Workspace
 
 RESULTS_FILE = "results.json"
 
 
+@needs(Permission.EVALUATE)
 def evaluate_in_process(
     workspace: Workspace, parameters: dict[str, Any], *, who: str, progress: Progress = silent
 ) -> dict[str, Any]:
@@ -95,6 +97,7 @@ def _new_run_folder(workspace: Workspace, model: str) -> Path:
     return workspace.runs / f"{utc_now():%Y%m%dT%H%M%S}-{name[:60]}-{new_id('run')[-6:]}"
 
 
+@needs(Permission.EVALUATE)
 def register_run(workspace: Workspace, path: Path, results: VqaResults, *, who: str) -> Run:
     """Register a run folder, or bring its entry up to date if it is registered."""
     path = path.expanduser().absolute()
@@ -127,6 +130,7 @@ def register_run(workspace: Workspace, path: Path, results: VqaResults, *, who: 
         return run
 
 
+@needs(Permission.VIEW_RUNS)
 def list_runs(workspace: Workspace) -> list[Run]:
     """Return the registered runs, newest first."""
     with workspace.reading() as session:

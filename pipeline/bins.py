@@ -23,6 +23,7 @@ from evaluation.encoders import (
 from evaluation.slides import Region
 from pipeline.errors import InputError
 from pipeline.ingest import organ_name
+from pipeline.permissions import Permission, needs
 from pipeline.progress import Progress, silent
 from pipeline.roi_images import open_added_slide
 from pipeline.rois import list_rois
@@ -37,6 +38,7 @@ DEFAULT_BINS = 20
 """Bins per organ (VIPER section 3.2)."""
 
 
+@needs(Permission.CHOOSE_ROIS)
 def bin_candidates(
     workspace: Workspace,
     *,

@@ -15,6 +15,7 @@ from db.tables import Slide
 from evaluation.items import fault_of_text, normalise_text
 from evaluation.slides import SlideError, SlideInfo, check_slide, encode_png, find_tissue, open_slide
 from pipeline.errors import InputError
+from pipeline.permissions import Permission, needs
 from pipeline.progress import Progress, silent
 from pipeline.workspace import Workspace, write_atomically
 
@@ -97,6 +98,7 @@ def expand_paths(paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
     return found, problems
 
 
+@needs(Permission.ADD_SLIDES)
 def add_slides(
     workspace: Workspace,
     paths: Sequence[Path],
@@ -188,6 +190,7 @@ def _store_slide(workspace: Workspace, info: SlideInfo, metadata: SlideMetadata,
     return row
 
 
+@needs(Permission.VIEW_SLIDES)
 def list_slides(workspace: Workspace, *, organ: str | None = None) -> list[Slide]:
     """Return the slides that are not withdrawn, by organ and name."""
     query = select(Slide).where(col(Slide.withdrawn_at).is_(None), Slide.kind == "slide")
@@ -197,6 +200,7 @@ def list_slides(workspace: Workspace, *, organ: str | None = None) -> list[Slide
         return list(session.exec(query.order_by(col(Slide.organ), col(Slide.name))))
 
 
+@needs(Permission.VIEW_SLIDES)
 def list_organs(workspace: Workspace) -> list[str]:
     """Return the organs that slides or imported images of this workspace show."""
     query = select(Slide.organ).where(col(Slide.withdrawn_at).is_(None)).distinct()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,11 +12,22 @@ from typing import Any, Literal, get_args
 from dbos import DBOS, DBOSClient, EnqueueOptions, WorkflowStatus
 
 from pipeline.errors import InputError, NotFoundError
+from pipeline.permissions import Permission, needs
 from pipeline.seed_holds import JOB_HOLDER, job_holders, release_seeds
 from pipeline.workspace import Workspace
 
 JobKind = Literal["add_slides", "sample", "bin", "select", "generate", "evaluate"]
 JOB_KINDS: tuple[JobKind, ...] = get_args(JobKind)
+
+JOB_PERMISSIONS: Mapping[JobKind, Permission] = {
+    "add_slides": Permission.ADD_SLIDES,
+    "sample": Permission.CHOOSE_ROIS,
+    "bin": Permission.CHOOSE_ROIS,
+    "select": Permission.CHOOSE_ROIS,
+    "generate": Permission.GENERATE_ITEMS,
+    "evaluate": Permission.EVALUATE,
+}
+"""What submitting a job of each kind asks for; the worker asks again when the job begins."""
 
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 
@@ -50,6 +61,7 @@ class JobStatus:
     error: str | None
     result: dict[str, Any] | None
     created_at: datetime
+    who: str
 
     @property
     def active(self) -> bool:
@@ -77,25 +89,27 @@ def _client(workspace: Workspace) -> Iterator[DBOSClient]:
         client.destroy()
 
 
-def submit(workspace: Workspace, kind: JobKind, *, who: str, **parameters: Any) -> str:
-    """Queue a job for the worker and return its id.
+def submit(workspace: Workspace, kind: JobKind, **parameters: Any) -> str:
+    """Queue a job for the worker, under the name of the workspace's actor, and return its id.
 
     Args:
         workspace: where it runs.
         kind: what to do.
-        who: the account that asks.
         parameters: those of the pipeline function behind the kind, as JSON values.
 
     Raises:
         InputError: the kind is unknown.
+        NotAllowedError: the actor may not start such a job.
     """
     if kind not in JOB_KINDS:
         raise InputError(f"{kind!r} is no kind of job (known: {', '.join(JOB_KINDS)})")
+    workspace.actor.require(JOB_PERMISSIONS[kind])
     options: EnqueueOptions = {"workflow_name": WORKFLOW_NAME, "queue_name": JOB_QUEUE}
     with _client(workspace) as client:
-        return client.enqueue(options, kind, parameters, who).get_workflow_id()
+        return client.enqueue(options, kind, parameters, workspace.actor.name).get_workflow_id()
 
 
+@needs(Permission.VIEW_JOBS)
 def job_status(workspace: Workspace, job_id: str) -> JobStatus:
     """Return where a job stands.
 
@@ -109,6 +123,7 @@ def job_status(workspace: Workspace, job_id: str) -> JobStatus:
         return _status(client, found[0])
 
 
+@needs(Permission.VIEW_JOBS)
 def list_jobs(workspace: Workspace, *, active_only: bool = False, limit: int = 50) -> list[JobStatus]:
     """Return the latest jobs, newest first."""
     states = ["DELAYED", "ENQUEUED", "PENDING"] if active_only else None
@@ -117,8 +132,16 @@ def list_jobs(workspace: Workspace, *, active_only: bool = False, limit: int = 5
         return [_status(client, workflow) for workflow in found]
 
 
-def cancel_job(workspace: Workspace, job_id: str, *, who: str) -> None:
-    """Stop a job and the units it started; what they finished stays, and their seeds wait again."""
+@needs(Permission.VIEW_JOBS)
+def cancel_job(workspace: Workspace, job_id: str) -> None:
+    """Stop a job and the units it started; what they finished stays, and their seeds wait again.
+
+    Raises:
+        NotFoundError: there is none of this id.
+        NotAllowedError: somebody else started it, and the actor may cancel only their own.
+    """
+    if job_status(workspace, job_id).who != workspace.actor.name:
+        workspace.actor.require(Permission.CANCEL_JOBS)
     with _client(workspace) as client:
         # The job first: a unit that begins after this sees that its job is cancelled and does nothing.
         client.cancel_workflow(job_id)
@@ -129,7 +152,7 @@ def cancel_job(workspace: Workspace, job_id: str, *, who: str) -> None:
             load_output=False,
         )
         client.cancel_workflows([unit.workflow_id for unit in units])
-    release_ended_seeds(workspace, who=who)
+    release_ended_seeds(workspace, who=workspace.actor.name)
 
 
 def release_ended_seeds(workspace: Workspace, *, who: str) -> None:
@@ -157,4 +180,5 @@ def _status(client: DBOSClient, workflow: WorkflowStatus) -> JobStatus:
         error=str(workflow.error) if workflow.error is not None else None,
         result=workflow.output if isinstance(workflow.output, dict) else None,
         created_at=datetime.fromtimestamp((workflow.created_at or 0) / 1000, UTC),
+        who=str(arguments[2]) if len(arguments) > 2 else "",
     )

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, func, select
 
 from db.tables import Binning, Item, Release, Roi, Run, Seed, Slide
+from pipeline.permissions import Permission, needs
 from pipeline.review import REVIEWABLE
 from pipeline.workspace import Workspace
 
@@ -49,6 +50,7 @@ class Overview:
         return sum(self.items.get(state, 0) for state in REVIEWABLE)
 
 
+@needs(Permission.VIEW_ITEMS)
 def overview(workspace: Workspace) -> Overview:
     """Count a workspace's contents in one reading transaction."""
     by_state = select(Roi.state, func.count()).where(col(Roi.withdrawn_at).is_(None)).group_by(Roi.state)

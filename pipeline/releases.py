@@ -20,6 +20,7 @@ from db import new_id, record_event
 from db.tables import Item, Release, ReleaseItem
 from evaluation.items import FreeText, KPrim, MultipleChoice, normalise_text
 from pipeline.errors import InputError
+from pipeline.permissions import Permission, needs
 from pipeline.review import ItemEntry, list_items
 from pipeline.roi_images import require_image
 from pipeline.states import move
@@ -51,6 +52,7 @@ class Gate:
     problems: list[str]
 
 
+@needs(Permission.VIEW_RELEASES)
 def release_gate(workspace: Workspace) -> Gate:
     """Return the items that a release would hold now, and every reason why one cannot be built.
 
@@ -78,6 +80,7 @@ def release_gate(workspace: Workspace) -> Gate:
     return Gate(entries, problems)
 
 
+@needs(Permission.BUILD_RELEASES)
 def build_release(
     workspace: Workspace,
     *,
@@ -325,6 +328,7 @@ def _pin(session: Session, release: Release, entry: ItemEntry, who: str) -> None
         move(session, item, "released", who=who, reason=f"release {release.name} {release.version}")
 
 
+@needs(Permission.VIEW_RELEASES)
 def list_releases(workspace: Workspace) -> list[Release]:
     """Return the releases of the workspace, newest first."""
     with workspace.reading() as session:

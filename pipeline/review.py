@@ -19,6 +19,7 @@ from pipeline.guessability import Checker, check_version
 from pipeline.ingest import checked_field
 from pipeline.item_store import add_version, content_of, escalate, load_checked_content, store_trials
 from pipeline.model_choice import choose_models, prompt_folder
+from pipeline.permissions import Permission, needs
 from pipeline.seed_holds import process_hold
 from pipeline.states import move
 from pipeline.steps import ForegroundSteps
@@ -49,6 +50,7 @@ class ItemHistory:
     decisions: list[ReviewDecision]
 
 
+@needs(Permission.VIEW_ITEMS)
 def list_items(
     workspace: Workspace,
     *,
@@ -85,6 +87,7 @@ def list_items(
         ]
 
 
+@needs(Permission.VIEW_ITEMS)
 def item_history(workspace: Workspace, item_id: str) -> ItemHistory:
     """Return an item's versions, image-free trials and review decisions."""
     with workspace.reading() as session:
@@ -116,6 +119,7 @@ def _load(session: Session, item_id: str, expected_version: int | None) -> Item:
     return item
 
 
+@needs(Permission.DECIDE_ITEMS)
 def decide(
     workspace: Workspace,
     item_id: str,
@@ -170,6 +174,7 @@ def _record(session: Session, item: Item, decision: str, *, who: str, note: str,
     )
 
 
+@needs(Permission.DECIDE_ITEMS)
 def undo_decision(workspace: Workspace, item_id: str, *, who: str) -> Item:
     """Take back the last approval or rejection of an item; the decision stays in its history.
 
@@ -190,6 +195,7 @@ def undo_decision(workspace: Workspace, item_id: str, *, who: str) -> Item:
         return item
 
 
+@needs(Permission.EDIT_ITEMS)
 def edit_item(
     workspace: Workspace,
     item_id: str,
@@ -263,6 +269,7 @@ def _check_edit(workspace: Workspace, item: Item, organ: str, checker: str, who:
         return item
 
 
+@needs(Permission.EDIT_ITEMS)
 def check_stored_version(workspace: Workspace, version_id: str, *, organ: str, checker: str, who: str) -> None:
     """Run the image-free check of one stored version in this process and store its trials and verdict."""
 
@@ -289,6 +296,7 @@ def check_stored_version(workspace: Workspace, version_id: str, *, organ: str, c
     asyncio.run(run())
 
 
+@needs(Permission.DECIDE_ITEMS)
 def approve_passed(workspace: Workspace, *, as_user: str) -> list[Item]:
     """Approve every item that passed the check, on the command line, in the name of `as_user`.
 
@@ -317,6 +325,7 @@ def approve_passed(workspace: Workspace, *, as_user: str) -> list[Item]:
     return approved
 
 
+@needs(Permission.WITHDRAW_ITEMS)
 def withdraw_item(
     workspace: Workspace, item_id: str, *, reason: str, who: str, expected_version: int | None = None
 ) -> Item:

@@ -21,6 +21,7 @@ from evaluation.slides import (
 from pipeline.csv_tables import TableRow, read_table
 from pipeline.errors import InputError
 from pipeline.ingest import checked_field, organ_name
+from pipeline.permissions import Permission, needs
 from pipeline.roi_images import open_added_slide
 from pipeline.rois import MAX_ROI_SIZE, MIN_ROI_SIZE
 from pipeline.workspace import Workspace, write_atomically
@@ -50,6 +51,7 @@ class _Planned:
     image_slide: Slide | None
 
 
+@needs(Permission.CHOOSE_ROIS)
 def import_rois(workspace: Workspace, path: Path, *, who: str) -> list[Roi]:
     """Import ROIs from a CSV file; they are selected at once.
 

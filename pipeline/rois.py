@@ -23,6 +23,7 @@ from evaluation.slides import (
 )
 from pipeline.errors import InputError, NotFoundError
 from pipeline.ingest import list_slides, organ_name
+from pipeline.permissions import Permission, needs
 from pipeline.progress import Progress, silent
 from pipeline.roi_images import open_added_slide, read_roi, thumbnail_region
 from pipeline.states import move
@@ -48,6 +49,7 @@ def _check_range(name: str, value: float, low: float, high: float) -> None:
         raise InputError(f"--{name} is {value}; it must lie between {low} and {high}. Nothing was changed.")
 
 
+@needs(Permission.CHOOSE_ROIS)
 def sample_candidates(
     workspace: Workspace,
     *,
@@ -198,6 +200,7 @@ def _known_places(session: Session, slide: Slide) -> set[tuple[int, int, int, fl
     return {(x, y, size, mpp) for x, y, size, mpp in session.exec(places)}
 
 
+@needs(Permission.VIEW_SLIDES)
 def list_rois(
     workspace: Workspace, *, organ: str | None = None, states: Sequence[str] = ("selected",)
 ) -> list[tuple[Roi, Slide]]:
@@ -213,6 +216,7 @@ def list_rois(
         return [(roi, slide) for roi, slide in session.exec(query)]
 
 
+@needs(Permission.VIEW_SLIDES)
 def get_roi(workspace: Workspace, roi_id: str) -> tuple[Roi, Slide]:
     """Return one ROI and its slide.
 
@@ -226,6 +230,7 @@ def get_roi(workspace: Workspace, roi_id: str) -> tuple[Roi, Slide]:
     return found
 
 
+@needs(Permission.VIEW_SLIDES)
 def current_binning(workspace: Workspace, organ: str) -> Binning | None:
     """Return the organ's latest clustering, or None before `rois bin`."""
     query = select(Binning).where(Binning.organ == organ_name(organ), col(Binning.current))
@@ -233,6 +238,7 @@ def current_binning(workspace: Workspace, organ: str) -> Binning | None:
         return session.exec(query).first()
 
 
+@needs(Permission.CHOOSE_ROIS)
 def select_roi(workspace: Workspace, roi_id: str, *, who: str) -> Roi:
     """Select a ROI: its image is read at full size, stored as PNG, and it joins the seed queue.
 
@@ -255,11 +261,13 @@ def select_roi(workspace: Workspace, roi_id: str, *, who: str) -> Roi:
     return row
 
 
+@needs(Permission.CHOOSE_ROIS)
 def reject_roi(workspace: Workspace, roi_id: str, *, who: str, reason: str | None = None) -> Roi:
     """Take a ROI out of the candidates; it can come back with `return_roi`."""
     return _move_roi(workspace, roi_id, "rejected", who, reason)
 
 
+@needs(Permission.CHOOSE_ROIS)
 def return_roi(workspace: Workspace, roi_id: str, *, who: str) -> Roi:
     """Undo a selection or a rejection.
 
@@ -288,6 +296,7 @@ def _row(session: Session, roi_id: str) -> Roi:
     return row
 
 
+@needs(Permission.CHOOSE_ROIS)
 def select_across_bins(
     workspace: Workspace, *, organ: str, per_bin: int, who: str, progress: Progress = silent
 ) -> list[Roi]:

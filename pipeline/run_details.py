@@ -25,6 +25,7 @@ from evaluation.vqa import (
 )
 from pipeline.benchmarks import load_results
 from pipeline.errors import InputError
+from pipeline.permissions import Permission, needs
 from pipeline.workspace import Workspace
 
 PREDICTIONS_FILE = "predictions.jsonl"
@@ -231,6 +232,7 @@ def most_disputed(
     return sorted(found, key=lambda item: (-item.disagreement, item.mean, item.item_id))
 
 
+@needs(Permission.VIEW_RUNS)
 def rois_of_items(workspace: Workspace, rows: Iterable[BenchmarkRow]) -> dict[str, Roi]:
     """Return the ROI of each item that this workspace made, by item id.
 

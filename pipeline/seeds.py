@@ -13,6 +13,7 @@ from evaluation.items import CATEGORIES, fault_of_text, normalise_text
 from pipeline.csv_tables import read_table
 from pipeline.errors import ConflictError, InputError, NotFoundError
 from pipeline.ingest import checked_field
+from pipeline.permissions import Permission, needs
 from pipeline.states import move
 from pipeline.workspace import Workspace
 
@@ -60,6 +61,7 @@ def checked_seed(text: SeedText, *, max_length: int) -> SeedText:
     return SeedText(question=question, answer=answer, category=text.category, notes=notes)
 
 
+@needs(Permission.WRITE_SEEDS)
 def save_seed(
     workspace: Workspace,
     text: SeedText,
@@ -148,6 +150,7 @@ def get_seed_row(session: Session, seed_id: str) -> Seed:
     return seed
 
 
+@needs(Permission.WRITE_SEEDS)
 def drop_seed(workspace: Workspace, seed_id: str, *, reason: str, who: str) -> Seed:
     """Drop a seed with a reason; its items are withdrawn with it. `restore_seed` takes it back."""
     reason = normalise_text(reason)
@@ -164,6 +167,7 @@ def drop_seed(workspace: Workspace, seed_id: str, *, reason: str, who: str) -> S
         return seed
 
 
+@needs(Permission.WRITE_SEEDS)
 def restore_seed(workspace: Workspace, seed_id: str, *, who: str) -> Seed:
     """Undo a drop: the seed is written again and can be given to the generator."""
     with workspace.writing() as session:
@@ -172,6 +176,7 @@ def restore_seed(workspace: Workspace, seed_id: str, *, who: str) -> Seed:
         return seed
 
 
+@needs(Permission.WRITE_SEEDS)
 def import_seeds(workspace: Workspace, path: Path, *, who: str) -> list[Seed]:
     """Import seeds from a CSV file with columns roi, question, answer, category, author and, if wanted, notes.
 
@@ -233,6 +238,7 @@ class SeedEntry:
     slide: Slide
 
 
+@needs(Permission.VIEW_SEEDS)
 def list_seeds(workspace: Workspace, *, states: tuple[str, ...] = ()) -> list[SeedEntry]:
     """Return seeds, oldest first; only those in `states` where given."""
     query = (

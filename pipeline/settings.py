@@ -15,6 +15,7 @@ from pydantic_settings import (
 )
 
 from pipeline.errors import InputError
+from pipeline.permissions import Role
 
 ENVIRONMENT_PREFIX = "HISTOCURATOR_"
 SETTINGS_FILE = "settings.toml"
@@ -46,6 +47,23 @@ class Settings(BaseSettings):
     """An imported image with more pixels is refused."""
     max_text_length: int = Field(default=4_000, ge=100)
     max_upload_mb: int = Field(default=200, ge=1)
+    public_url: str | None = Field(default=None, pattern=r"^https?://[^/\s]+$")
+    """The address people open, such as https://histocurator.example.org, where a proxy stands before the app."""
+    trusted_proxies: list[str] = []
+    """Addresses of proxies whose X-Forwarded-For is believed."""
+    session_idle_minutes: int = Field(default=120, ge=1)
+    session_hours: int = Field(default=12, ge=1, le=24 * 30)
+    invitation_days: int = Field(default=7, ge=1, le=60)
+    oidc_secrets: Path | None = None
+    """Streamlit secrets file whose [auth] section describes an OIDC provider; it lies outside the workspace."""
+    oidc_name: str = "single sign-on"
+    """What the button on the sign-in page calls the provider."""
+    oidc_role_claim: str = "groups"
+    oidc_roles: dict[str, Role] = {}
+    """Value of the claim → role."""
+    keep_sessions_days: int = Field(default=90, ge=1)
+    keep_invitations_days: int = Field(default=90, ge=1)
+    keep_drafts_days: int = Field(default=180, ge=1)
 
     @classmethod
     def settings_customise_sources(

@@ -12,6 +12,7 @@ from evaluation.encoders import farthest, get_encoder, nearest, read_features
 from pipeline.bins import features_path
 from pipeline.errors import InputError, NotFoundError
 from pipeline.ingest import organ_name
+from pipeline.permissions import Permission, needs
 from pipeline.rois import current_binning, list_rois
 from pipeline.workspace import Workspace
 
@@ -27,6 +28,7 @@ class _Embedded:
     features: NDArray[np.float32]
 
 
+@needs(Permission.VIEW_SLIDES)
 def more_like(workspace: Workspace, roi_id: str, *, organ: str, count: int = DEFAULT_FOUND) -> list[tuple[Roi, Slide]]:
     """Return the candidates most like a ROI by the encoder of the organ's bins, the most alike first.
 
@@ -42,6 +44,7 @@ def more_like(workspace: Workspace, roi_id: str, *, organ: str, count: int = DEF
     return [found.rows[index] for index in order if found.rows[index][0].state == "candidate"][:count]
 
 
+@needs(Permission.VIEW_SLIDES)
 def unlike_chosen(workspace: Workspace, *, organ: str, count: int = DEFAULT_FOUND) -> list[tuple[Roi, Slide]]:
     """Return candidates unlike every selected ROI and unlike each other, the most unlike first.
 

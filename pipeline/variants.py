@@ -17,6 +17,7 @@ from pipeline.errors import InputError
 from pipeline.item_store import provenance_of, store_drafts
 from pipeline.jobs import release_ended_seeds
 from pipeline.model_choice import ModelChoice, choose_models, prompt_folder
+from pipeline.permissions import Permission, needs
 from pipeline.progress import Progress, silent
 from pipeline.seed_holds import (
     StartedSeed,
@@ -66,6 +67,7 @@ class GenerationReport:
         return sum(result.state == "ready" for result in self.results)
 
 
+@needs(Permission.VIEW_SEEDS)
 def pending_seeds(workspace: Workspace) -> list[str]:
     """Return the ids of seeds that wait for items: written, failed, or left behind by a lost process or job."""
     who = workspace.owner().name
@@ -84,6 +86,7 @@ def pending_seeds(workspace: Workspace) -> list[str]:
         ]
 
 
+@needs(Permission.GENERATE_ITEMS)
 def generate_items(
     workspace: Workspace,
     *,
@@ -134,6 +137,7 @@ def generate_items(
     return report
 
 
+@needs(Permission.GENERATE_ITEMS)
 async def develop_seed(
     workspace: Workspace,
     seed_id: str,

@@ -24,11 +24,14 @@ from pipeline.errors import InputError
 from pipeline.ingest import SlideMetadata, add_slides
 from pipeline.jobs import (
     APPLICATION_NAME,
+    JOB_PERMISSIONS,
     JOB_QUEUE,
     PROGRESS_EVENT,
     SEED_QUEUE,
     WORKFLOW_NAME,
+    JobKind,
 )
+from pipeline.people import actor_of, find_account, system_actor
 from pipeline.progress import Progress
 from pipeline.rois import sample_candidates, select_across_bins
 from pipeline.seed_holds import JOB_HOLDER
@@ -53,6 +56,12 @@ def _here() -> Workspace:
     if _workspace is None:
         raise RuntimeError("no worker runs in this process")
     return _workspace
+
+
+def _as(who: str) -> Workspace:
+    """Return the workspace as the person may use it who started the job."""
+    account = find_account(_here(), who)
+    return _here().acting_as(actor_of(account) if account is not None else system_actor(who))
 
 
 _slots: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
@@ -108,7 +117,7 @@ def _reporter(job_id: str) -> Progress:
 
 def _add_slides(parameters: dict[str, Any], who: str, progress: Progress) -> dict[str, Any]:
     report = add_slides(
-        _here(),
+        _as(who),
         [Path(path) for path in parameters["paths"]],
         SlideMetadata(**parameters["metadata"]),
         mpp=parameters.get("mpp"),
@@ -119,24 +128,24 @@ def _add_slides(parameters: dict[str, Any], who: str, progress: Progress) -> dic
 
 
 def _sample(parameters: dict[str, Any], who: str, progress: Progress) -> dict[str, Any]:
-    return asdict(sample_candidates(_here(), **parameters, who=who, progress=progress))
+    return asdict(sample_candidates(_as(who), **parameters, who=who, progress=progress))
 
 
 def _bin(parameters: dict[str, Any], who: str, progress: Progress) -> dict[str, Any]:
-    binning = bin_candidates(_here(), **parameters, who=who, progress=progress)
+    binning = bin_candidates(_as(who), **parameters, who=who, progress=progress)
     return {"binning": binning.id, "bins": binning.bins, "sizes": binning.sizes}
 
 
 def _select(parameters: dict[str, Any], who: str, progress: Progress) -> dict[str, Any]:
-    rois = select_across_bins(_here(), **parameters, who=who, progress=progress)
+    rois = select_across_bins(_as(who), **parameters, who=who, progress=progress)
     return {"selected": [roi.id for roi in rois]}
 
 
 def _evaluate(parameters: dict[str, Any], who: str, progress: Progress) -> dict[str, Any]:
-    return evaluate_in_process(_here(), parameters, who=who, progress=progress)
+    return evaluate_in_process(_as(who), parameters, who=who, progress=progress)
 
 
-_WORK: dict[str, Callable[[dict[str, Any], str, Progress], dict[str, Any]]] = {
+_WORK: dict[JobKind, Callable[[dict[str, Any], str, Progress], dict[str, Any]]] = {
     "add_slides": _add_slides,
     "sample": _sample,
     "bin": _bin,
@@ -146,8 +155,10 @@ _WORK: dict[str, Callable[[dict[str, Any], str, Progress], dict[str, Any]]] = {
 
 
 @DBOS.workflow(name=WORKFLOW_NAME)
-async def run_job(kind: str, parameters: dict[str, Any], who: str) -> dict[str, Any]:
+async def run_job(kind: JobKind, parameters: dict[str, Any], who: str) -> dict[str, Any]:
     """Run one job: generation becomes one workflow per seed, anything else one step that can be repeated."""
+    # Asked again, after a restart as well: the person may have lost the role, or be gone, since they started it.
+    _as(who).actor.require(JOB_PERMISSIONS[kind])
     if kind == "generate":
         return await _generate(parameters, who)
     job_id = DBOS.workflow_id or ""
@@ -161,7 +172,7 @@ async def run_job(kind: str, parameters: dict[str, Any], who: str) -> dict[str, 
 async def _generate(parameters: dict[str, Any], who: str) -> dict[str, Any]:
     def plan() -> tuple[ModelChoice, list[str]]:
         models = choose_models(_here(), generator=parameters.get("generator"), checker=parameters.get("checker"))
-        return models, parameters.get("seed_ids") or pending_seeds(_here())
+        return models, parameters.get("seed_ids") or pending_seeds(_as(who))
 
     models, seed_ids = await DBOS.run_step_async({"name": "plan"}, plan)
     await DBOS.set_event_async(
@@ -195,7 +206,7 @@ async def run_seed(job_id: str, seed_id: str, models: ModelChoice, who: str) -> 
     if job is not None and job.status == "CANCELLED":
         return SeedResult(seed_id, "skipped", "the job was cancelled")
     return await develop_seed(
-        _here(),
+        _as(who),
         seed_id,
         models=models,
         generation_id=f"gen_{workflow_id}",

@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,12 @@ from db import SchemaError, connect, migrate, new_id, read_session, write_sessio
 from db.tables import Account
 from pipeline.errors import InputError
 from pipeline.location import follow_move
+from pipeline.permissions import Actor, Role
 from pipeline.settings import SETTINGS_FILE, Settings
 
 DATABASE_FILE = "histocurator.db"
 QUEUE_FILE = "queue.sqlite"
+DRAFTS = "drafts"
 WORKSPACE_VARIABLE = "HISTOCURATOR_WORKSPACE"
 
 _FOLDERS = ("slides", "rois", "thumbnails", "features", "releases", "runs", "logs", "cache", "copies")
@@ -46,6 +48,22 @@ _SETTINGS_TEMPLATE = """\
 # max_image_pixels = 100000000
 # max_text_length = 4000
 # max_upload_mb = 200
+
+# People (docs/people.md)
+# public_url = "https://histocurator.example.org"   # the address people open, behind a proxy
+# trusted_proxies = ["10.0.0.2"]    # whose X-Forwarded-For is believed
+# session_idle_minutes = 120
+# session_hours = 12
+# invitation_days = 7
+# oidc_secrets = "/etc/histocurator/oidc.toml"      # an [auth] section as Streamlit reads it
+# oidc_name = "single sign-on"
+# oidc_role_claim = "groups"
+# oidc_roles = { "pathologists" = "author", "readers" = "reader" }
+
+# What is kept of people, for how long ('histocurator retention' shows all of it)
+# keep_sessions_days = 90
+# keep_invitations_days = 90
+# keep_drafts_days = 180
 """
 
 _log = logging.getLogger(__name__)
@@ -61,12 +79,20 @@ def operating_system_user() -> str:
 
 @dataclass(frozen=True)
 class Workspace:
-    """An open workspace. `root` is absolute; `migrated_copy` is the copy made before a schema change."""
+    """An open workspace. `root` is absolute; `migrated_copy` is the copy made before a schema change.
+
+    `actor` is whose permissions count: who made the workspace, until `acting_as` says otherwise.
+    """
 
     root: Path
     settings: Settings
     engine: Engine
+    actor: Actor
     migrated_copy: Path | None = None
+
+    def acting_as(self, actor: Actor) -> Workspace:
+        """Return this workspace as another person may use it."""
+        return replace(self, actor=actor)
 
     @property
     def slides(self) -> Path:
@@ -220,31 +246,39 @@ def _open(root: Path, settings: Settings) -> Workspace:
         raise InputError(f"The database of {root} cannot be opened: {error.orig}") from None
     if copy is not None:
         _log.warning("The schema was brought up to date; a copy of the old database is %s", copy)
-    workspace = Workspace(root=root, settings=settings, engine=engine, migrated_copy=copy)
-    _ensure_owner(workspace)
-    follow_move(root, workspace.cache, engine, who=workspace.owner().name)
+    owner = _ensure_owner(engine)
+    actor = Actor(
+        owner.name,
+        frozenset(Role(role) for role in owner.roles),
+        account_id=owner.id,
+        display_name=owner.display_name,
+    )
+    workspace = Workspace(root=root, settings=settings, engine=engine, actor=actor, migrated_copy=copy)
+    follow_move(root, workspace.cache, engine, who=owner.name)
     return workspace
 
 
-def _ensure_owner(workspace: Workspace) -> None:
-    """Enter the person who opens a database that has no owner yet."""
+def _ensure_owner(engine: Engine) -> Account:
+    """Return the owner's account; the person who opens a database without one is entered as that."""
     owner = select(Account).where(col(Account.operating_system_owner))
-    with workspace.reading() as session:
-        if session.exec(owner).first() is not None:
-            return
+    with read_session(engine) as session:
+        found = session.exec(owner).first()
+    if found is not None:
+        return found
     name = operating_system_user()
-    with workspace.writing() as session:
-        if session.exec(owner).first() is None:
-            session.add(
-                Account(
-                    id=new_id("acc"),
-                    created_by=name,
-                    name=name,
-                    display_name=name,
-                    role="admin",
-                    operating_system_owner=True,
-                )
+    with write_session(engine) as session:
+        found = session.exec(owner).first()
+        if found is None:
+            found = Account(
+                id=new_id("acc"),
+                created_by=name,
+                name=name,
+                display_name=name,
+                roles=[Role.ADMIN.value],
+                operating_system_owner=True,
             )
+            session.add(found)
+        return found
 
 
 def _connect(url: str) -> Engine:

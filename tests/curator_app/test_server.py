@@ -71,7 +71,7 @@ def test_the_command_says_that_the_port_is_in_use(workspace: Workspace) -> None:
 
 def test_a_served_workspace_runs_jobs_and_ends_with_its_worker(workspace: Workspace, tmp_path: Path) -> None:
     with serving(workspace, tmp_path) as served:
-        job = submit(workspace, "add_slides", who="test", paths=["/nowhere/x.svs"], metadata=METADATA_FIELDS)
+        job = submit(workspace, "add_slides", paths=["/nowhere/x.svs"], metadata=METADATA_FIELDS)
         deadline = time.monotonic() + 30
         while job_status(workspace, job).active and time.monotonic() < deadline:
             time.sleep(0.2)

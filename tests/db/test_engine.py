@@ -22,7 +22,7 @@ def engine(tmp_path: Path) -> Engine:
 
 
 def _account(name: str) -> Account:
-    return Account(id=new_id("acc"), created_by="test", name=name, display_name=name, role="author")
+    return Account(id=new_id("acc"), created_by="test", name=name, display_name=name, roles=["author"])
 
 
 def test_thirty_writers_that_read_before_they_write_lose_nothing(engine: Engine) -> None:

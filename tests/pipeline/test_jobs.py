@@ -63,15 +63,15 @@ def ended(status: JobStatus) -> bool:
 
 def test_jobs_do_what_the_commands_do(with_slides: Workspace) -> None:
     with worker(with_slides):
-        sample = submit(with_slides, "sample", who="test", organ="liver", count=12, size=128)
+        sample = submit(with_slides, "sample", organ="liver", count=12, size=128)
         status = wait_for(with_slides, sample, ended)
         assert (status.state, status.kind, status.done, status.total) == ("done", "sample", 12, 12)
         assert status.result is not None
         assert status.result["added"] == 12
         for kind, parameters in (("bin", {"organ": "liver", "bins": 3}), ("select", {"organ": "liver", "per_bin": 1})):
-            status = wait_for(with_slides, submit(with_slides, kind, who="test", **parameters), ended)  # type: ignore[arg-type]
+            status = wait_for(with_slides, submit(with_slides, kind, **parameters), ended)  # type: ignore[arg-type]
             assert status.state == "done", status.error
-        wrong = wait_for(with_slides, submit(with_slides, "bin", who="test", organ="spleen"), ended)
+        wrong = wait_for(with_slides, submit(with_slides, "bin", organ="spleen"), ended)
         assert wrong.state == "failed"
         assert "spleen" in (wrong.error or "")
     assert len(list_rois(with_slides)) == 3
@@ -81,7 +81,7 @@ def test_jobs_do_what_the_commands_do(with_slides: Workspace) -> None:
 
 def test_generation_is_one_unit_per_seed(with_seeds: Workspace) -> None:
     with worker(with_seeds):
-        status = wait_for(with_seeds, submit(with_seeds, "generate", who="test"), ended)
+        status = wait_for(with_seeds, submit(with_seeds, "generate"), ended)
     assert status.state == "done", status.error
     assert (status.done, status.total) == (4, 4)
     assert status.result is not None
@@ -101,7 +101,7 @@ def test_a_killed_worker_goes_on_and_pays_nothing_twice(with_seeds: Workspace, m
         monkeypatch.setenv("STUB_BASE_URL", server.openai_url)
         monkeypatch.setenv("STUB_API_KEY", "key")
         with worker(with_seeds) as first:
-            job = submit(with_seeds, "generate", who="test", generator=scripted.WRITER, checker=scripted.CHECKER)
+            job = submit(with_seeds, "generate", generator=scripted.WRITER, checker=scripted.CHECKER)
             end = time.monotonic() + PATIENCE_S
             while len(server.received) < 9 and time.monotonic() < end:
                 time.sleep(0.02)
@@ -139,7 +139,7 @@ def test_a_job_keeps_to_the_limit_of_calls_at_once(with_seeds: Workspace, monkey
         monkeypatch.setenv("STUB_API_KEY", "key")
         monkeypatch.setenv("HISTOCURATOR_MODEL_CONCURRENCY", "2")
         with worker(with_seeds):
-            job = submit(with_seeds, "generate", who="test", generator=scripted.WRITER, checker=scripted.CHECKER)
+            job = submit(with_seeds, "generate", generator=scripted.WRITER, checker=scripted.CHECKER)
             assert wait_for(with_seeds, job, ended).state == "done"
     assert max(most) == 2
 
@@ -162,9 +162,9 @@ def test_a_cancelled_generation_stops_and_keeps_what_is_finished(
         monkeypatch.setenv("STUB_BASE_URL", server.openai_url)
         monkeypatch.setenv("STUB_API_KEY", "key")
         with worker(with_seeds):
-            job = submit(with_seeds, "generate", who="test", generator=scripted.WRITER, checker=scripted.CHECKER)
+            job = submit(with_seeds, "generate", generator=scripted.WRITER, checker=scripted.CHECKER)
             wait_for(with_seeds, job, lambda status: status.total == 4)
-            cancel_job(with_seeds, job, who="test")
+            cancel_job(with_seeds, job)
             assert wait_for(with_seeds, job, ended).state == "cancelled"
     assert list_items(with_seeds) == []
     assert len(pending_seeds(with_seeds)) == 4, "they wait again"
@@ -175,4 +175,4 @@ def test_an_unknown_job_and_an_unknown_kind_are_errors(workspace: Workspace) -> 
     with pytest.raises(NotFoundError, match="no job"):
         job_status(workspace, "nothing")
     with pytest.raises(InputError, match="kind of job"):
-        submit(workspace, "clean", who="test")  # type: ignore[arg-type]
+        submit(workspace, "clean")  # type: ignore[arg-type]

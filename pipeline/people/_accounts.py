@@ -1,0 +1,389 @@
+"""Accounts: made, given roles, closed; the sign-in name stays for ever, since the audit trail speaks of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlmodel import Session, col, or_, select
+
+from db import new_id, record_event, utc_now
+from db.tables import Account, AccountSession, Invitation, Item, ItemVersion, ReviewDecision, Seed
+from evaluation.items import fault_of_text, normalise_text
+from pipeline.errors import InputError, NotFoundError
+from pipeline.people._passwords import checked_password, hash_password, password_fits
+from pipeline.permissions import Actor, Permission, Role, needs
+from pipeline.workspace import Workspace, operating_system_user
+
+NAME_RULE = "2 to 40 of a-z, 0-9, '.', '-' and '_', beginning with a letter or digit"
+MAX_DISPLAY_NAME = 80
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{1,39}")
+
+
+@dataclass(frozen=True)
+class PersonRow:
+    """An account as the page of people and `users list` show it; nothing secret is in it."""
+
+    name: str
+    display_name: str
+    pseudonym: str
+    roles: tuple[Role, ...]
+    signs_in_by: str
+    last_seen_at: datetime | None
+    sessions: int
+    closed_at: datetime | None
+    closed_because: str | None
+    operating_system_owner: bool
+
+
+def actor_of(account: Account) -> Actor:
+    """Return who acts as this account; a closed one has no roles left."""
+    roles = frozenset(Role(role) for role in account.roles) if account.withdrawn_at is None else frozenset()
+    return Actor(account.name, roles, account_id=account.id, display_name=account.display_name)
+
+
+def system_actor(name: str) -> Actor:
+    """Return an actor without an account and without any role."""
+    return Actor(name, frozenset())
+
+
+def command_line_actor(workspace: Workspace) -> Actor:
+    """Return who works on the command line.
+
+    The workspace's operating-system owner acts as the account that was made with the workspace; anybody else as
+    the account that has the name of their operating-system user, if there is one.
+    """
+    if workspace.is_operating_system_owner():
+        return actor_of(workspace.owner())
+    name = operating_system_user()
+    account = find_account(workspace, name)
+    return actor_of(account) if account is not None else system_actor(name)
+
+
+def accounts_exist(workspace: Workspace) -> bool:
+    """Say whether anybody could ever sign in here; from then on everybody has to."""
+    able = or_(col(Account.password_changed_at).is_not(None), col(Account.identity_issuer).is_not(None))
+    with workspace.reading() as session:
+        return session.exec(select(Account.id).where(able).limit(1)).first() is not None
+
+
+def find_account(workspace: Workspace, name: str) -> Account | None:
+    """Return the account of a sign-in name, closed or not, or None."""
+    with workspace.reading() as session:
+        return account_named(session, name)
+
+
+def account_named(session: Session, name: str) -> Account | None:
+    """Return the account of a sign-in name within a transaction."""
+    return session.exec(select(Account).where(Account.name == name)).first()
+
+
+def open_account(session: Session, name: str) -> Account:
+    """Return an account that is not closed.
+
+    Raises:
+        NotFoundError: there is none of this name, or it is closed.
+    """
+    account = account_named(session, name)
+    if account is None:
+        raise NotFoundError(f"There is no account {name!r} in this workspace.")
+    if account.withdrawn_at is not None:
+        raise NotFoundError(f"The account {name!r} is closed.")
+    return account
+
+
+def checked_name(name: str) -> str:
+    """Return a sign-in name that may be given to an account.
+
+    Raises:
+        InputError: it is none.
+    """
+    if not _NAME.fullmatch(name):
+        raise InputError(f"The sign-in name {name!r} is not allowed: {NAME_RULE}")
+    return name
+
+
+def checked_display_name(display_name: str, *, name: str) -> str:
+    """Return a name for people to read; the sign-in name where none is given.
+
+    Raises:
+        InputError: too long, or with characters that cannot be shown.
+    """
+    normal = " ".join(normalise_text(display_name).split()) or name
+    if (fault := fault_of_text(normal)) is not None:
+        raise InputError(f"The display name {fault}")
+    if len(normal) > MAX_DISPLAY_NAME:
+        raise InputError(f"The display name has {len(normal)} characters; at most {MAX_DISPLAY_NAME} are allowed")
+    return normal
+
+
+def checked_roles(roles: Collection[str]) -> list[str]:
+    """Return roles in the order of the table, without doubles.
+
+    Raises:
+        InputError: none is given, or one is unknown.
+    """
+    unknown = sorted(set(roles) - set(Role))
+    if unknown:
+        raise InputError(f"{', '.join(unknown)} is no role (known: {', '.join(Role)})")
+    if not roles:
+        raise InputError(f"An account needs at least one role of {', '.join(Role)}")
+    return [role.value for role in Role if role in roles]
+
+
+@needs(Permission.MANAGE_PEOPLE)
+def add_account(
+    workspace: Workspace, name: str, *, roles: Collection[str], password: str, display_name: str = "", who: str
+) -> Account:
+    """Make an account that signs in with a password.
+
+    Raises:
+        InputError: the name is taken or not allowed, a role is unknown, or the password is not accepted.
+    """
+    name = checked_name(name)
+    hashed = hash_password(checked_password(password, name=name))
+    with workspace.writing() as session:
+        return store_account(
+            session, name, roles=checked_roles(roles), display_name=display_name, password_hash=hashed, who=who
+        )
+
+
+def store_account(
+    session: Session,
+    name: str,
+    *,
+    roles: list[str],
+    display_name: str,
+    who: str,
+    password_hash: str | None = None,
+    identity: tuple[str, str] | None = None,
+) -> Account:
+    """Write a new account in an open transaction.
+
+    Raises:
+        InputError: the name is taken or not allowed.
+    """
+    name = checked_name(name)
+    if account_named(session, name) is not None:
+        raise InputError(f"The sign-in name {name!r} is taken; choose another one")
+    account = Account(
+        id=new_id("acc"),
+        created_by=who,
+        name=name,
+        display_name=checked_display_name(display_name, name=name),
+        roles=roles,
+        password_hash=password_hash,
+        password_changed_at=utc_now() if password_hash else None,
+        identity_issuer=identity[0] if identity else None,
+        identity_subject=identity[1] if identity else None,
+    )
+    session.add(account)
+    # The display name may be erased one day: the audit trail, which is not, never holds it.
+    record_event(session, who=who, action="add", row=account, new={"name": name, "roles": roles})
+    return account
+
+
+@needs(Permission.VIEW_PEOPLE)
+def list_people(workspace: Workspace) -> list[PersonRow]:
+    """Return all accounts, open ones first, by name."""
+    now = utc_now()
+    with workspace.reading() as session:
+        accounts = session.exec(select(Account).order_by(col(Account.name))).all()
+        sessions = session.exec(select(AccountSession)).all()
+    rows = []
+    for account in sorted(accounts, key=lambda account: account.withdrawn_at is not None):
+        own = [one for one in sessions if one.account_id == account.id]
+        rows.append(
+            PersonRow(
+                name=account.name,
+                display_name=account.display_name,
+                pseudonym=account.pseudonym,
+                roles=tuple(Role(role) for role in account.roles),
+                signs_in_by=_signs_in_by(account),
+                last_seen_at=max((one.last_seen_at for one in own), default=None),
+                sessions=sum(one.ended_at is None and one.expires_at > now for one in own),
+                closed_at=account.withdrawn_at,
+                closed_because=account.withdrawn_reason,
+                operating_system_owner=account.operating_system_owner,
+            )
+        )
+    return rows
+
+
+def _signs_in_by(account: Account) -> str:
+    ways = [
+        *(["password"] if account.password_hash else []),
+        *(["single sign-on"] if account.identity_issuer else []),
+        *(["this computer's command line"] if account.operating_system_owner else []),
+    ]
+    return ", ".join(ways) or "nothing"
+
+
+@needs(Permission.MANAGE_PEOPLE)
+def set_roles(workspace: Workspace, name: str, *, roles: Collection[str], who: str) -> Account:
+    """Give an account exactly these roles, at once and in all its sessions.
+
+    Raises:
+        InputError: a role is unknown, or no administrator who can sign in would be left.
+        NotFoundError: no such open account.
+    """
+    wanted = checked_roles(roles)
+    with workspace.writing() as session:
+        account = open_account(session, name)
+        if account.operating_system_owner and Role.ADMIN not in wanted:
+            raise InputError(f"{name} made this workspace and stays admin: the command line acts as this account")
+        if Role.ADMIN not in wanted:
+            _keep_an_admin(session, account)
+        before = list(account.roles)
+        if before != wanted:
+            account.roles = wanted
+            session.add(account)
+            record_event(
+                session, who=who, action="set roles", row=account, old={"roles": before}, new={"roles": wanted}
+            )
+        return account
+
+
+@needs(Permission.MANAGE_PEOPLE)
+def close_account(workspace: Workspace, name: str, *, reason: str, who: str, forget_name: bool = False) -> Account:
+    """Close an account for good: its password is erased, its sessions end, its invitations no longer work.
+
+    What the person wrote, decided and answered stays, under the sign-in name and the pseudonym.
+
+    Args:
+        workspace: where.
+        name: the sign-in name.
+        reason: why, for the audit trail.
+        who: the account that closes it.
+        forget_name: also replace the display name by the pseudonym.
+
+    Raises:
+        InputError: no reason is given, or no administrator who can sign in would be left.
+        NotFoundError: no such open account.
+    """
+    reason = normalise_text(reason)
+    if not reason:
+        raise InputError("Say why the account is closed")
+    with workspace.writing() as session:
+        account = open_account(session, name)
+        if account.operating_system_owner:
+            raise InputError(f"{name} made this workspace and cannot be closed: the command line acts as this account")
+        _keep_an_admin(session, account)
+        now = utc_now()
+        account.withdrawn_at, account.withdrawn_reason = now, reason
+        account.password_hash = None
+        if forget_name:
+            account.display_name = account.pseudonym
+        session.add(account)
+        for one in _open_sessions(session, account.id):
+            one.ended_at, one.ended_because = now, "the account was closed"
+            session.add(one)
+        unused = select(Invitation).where(
+            or_(Invitation.account_id == account.id, Invitation.created_by == name),
+            col(Invitation.used_at).is_(None),
+            col(Invitation.withdrawn_at).is_(None),
+        )
+        for invitation in session.exec(unused):
+            invitation.withdrawn_at, invitation.withdrawn_reason = now, f"the account {name} was closed"
+            session.add(invitation)
+        record_event(
+            session, who=who, action="close", row=account, new={"display name erased": forget_name}, reason=reason
+        )
+        return account
+
+
+def _open_sessions(session: Session, account_id: str) -> Sequence[AccountSession]:
+    return session.exec(
+        select(AccountSession).where(AccountSession.account_id == account_id, col(AccountSession.ended_at).is_(None))
+    ).all()
+
+
+def _keep_an_admin(session: Session, leaving: Account) -> None:
+    """Raise InputError where nobody could sign in as administrator after this account is gone."""
+    if Role.ADMIN not in leaving.roles:
+        return
+    others = session.exec(select(Account).where(Account.id != leaving.id, col(Account.withdrawn_at).is_(None))).all()
+    able = [one for one in others if Role.ADMIN in one.roles and (one.password_hash or one.identity_issuer)]
+    if not able:
+        raise InputError(f"{leaving.name} is the last administrator who can sign in; make another one first")
+
+
+@needs(Permission.OWN_ACCOUNT)
+def change_own_display_name(workspace: Workspace, display_name: str) -> Account:
+    """Change the display name of the actor's own account.
+
+    Raises:
+        InputError: it cannot be shown.
+        NotFoundError: the actor has no open account.
+    """
+    with workspace.writing() as session:
+        account = open_account(session, workspace.actor.name)
+        account.display_name = checked_display_name(display_name, name=account.name)
+        session.add(account)
+        record_event(session, who=account.name, action="change the display name", row=account)
+        return account
+
+
+@needs(Permission.OWN_ACCOUNT)
+def change_own_password(workspace: Workspace, *, current: str, new: str, keep_session: str | None = None) -> None:
+    """Change the password of the actor's own account; its other sessions end.
+
+    Args:
+        workspace: where; the actor's account is changed.
+        current: the password until now. Whoever calls this counts wrong ones (`confirm_password`).
+        new: the password from now on.
+        keep_session: id of the session that goes on.
+
+    Raises:
+        InputError: the new password is not accepted, or the current one does not fit.
+        NotFoundError: the actor has no open account.
+    """
+    account = find_account(workspace, workspace.actor.name)
+    if account is None or not password_fits(current, account.password_hash):
+        raise InputError("The current password does not fit; nothing was changed")
+    hashed = hash_password(checked_password(new, name=account.name))
+    with workspace.writing() as session:
+        account = open_account(session, workspace.actor.name)
+        store_password(session, account, hashed, who=account.name, keep_session=keep_session)
+
+
+def store_password(
+    session: Session, account: Account, hashed: str, *, who: str, keep_session: str | None = None
+) -> None:
+    """Write a new password hash in an open transaction and end the account's other sessions."""
+    now = utc_now()
+    account.password_hash, account.password_changed_at = hashed, now
+    session.add(account)
+    for one in _open_sessions(session, account.id):
+        if one.id != keep_session:
+            one.ended_at, one.ended_because = now, "the password was changed"
+            session.add(one)
+    record_event(session, who=who, action="change the password", row=account)
+
+
+@needs(Permission.VIEW_PEOPLE)
+def list_conflicts(workspace: Workspace, name: str) -> list[str]:
+    """Return the ids of the items that a person wrote or decided on, and so may not answer in a study.
+
+    Somebody wrote an item who wrote its seed or one of its versions, or asked a model for it.
+
+    Raises:
+        NotFoundError: there is no such account.
+    """
+    with workspace.reading() as session:
+        account_or_name = account_named(session, name)
+        if account_or_name is None:
+            raise NotFoundError(f"There is no account {name!r} in this workspace.")
+        names = {name, account_or_name.display_name}
+        by_seed = (
+            select(Item.id)
+            .join(Seed, col(Seed.id) == col(Item.seed_id))
+            .where(or_(col(Seed.created_by).in_(names), col(Seed.author).in_(names)))
+        )
+        by_version = select(ItemVersion.item_id).where(col(ItemVersion.created_by).in_(names))
+        by_decision = select(ReviewDecision.item_id).where(col(ReviewDecision.created_by).in_(names))
+        found = {*session.exec(by_seed), *session.exec(by_version), *session.exec(by_decision)}
+    return sorted(found)

@@ -1,0 +1,61 @@
+"""Passwords: what is accepted as one, and its argon2 hash."""
+
+from __future__ import annotations
+
+import unicodedata
+from threading import BoundedSemaphore
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from pipeline.errors import InputError
+
+MIN_LENGTH = 12
+MAX_LENGTH = 256
+"""Enough for any pass phrase; hashing something endless would be an attack."""
+
+_LEAST_DIFFERENT = 5
+_hasher = PasswordHasher()
+# One hash takes 64 MiB and all of a core: many at once would be an attack too.
+_slots = BoundedSemaphore(4)
+_NOBODYS = _hasher.hash("no account has this password")
+
+
+def checked_password(password: str, *, name: str) -> str:
+    """Return a new password as it is hashed (NFKC).
+
+    Raises:
+        InputError: too short, too long, of too few different characters, or like the account's name. The password
+            is not repeated.
+    """
+    normal = _normal(password)
+    if len(normal) < MIN_LENGTH:
+        raise InputError(f"The password has {len(normal)} characters; at least {MIN_LENGTH} are needed")
+    if len(normal) > MAX_LENGTH:
+        raise InputError(f"The password has {len(normal)} characters; at most {MAX_LENGTH} are allowed")
+    if len(set(normal.casefold())) < _LEAST_DIFFERENT:
+        raise InputError(f"The password has fewer than {_LEAST_DIFFERENT} different characters")
+    if len(name) > 2 and len(normal.casefold().replace(name.casefold(), "")) < MIN_LENGTH // 2:
+        raise InputError("The password is little more than the sign-in name")
+    return normal
+
+
+def hash_password(normal: str) -> str:
+    """Return the argon2id hash of a password that `checked_password` returned."""
+    with _slots:
+        return _hasher.hash(normal)
+
+
+def password_fits(password: str, password_hash: str | None) -> bool:
+    """Say whether a typed password is the hashed one; takes as long where there is no hash."""
+    normal = _normal(password[: 4 * MAX_LENGTH])
+    with _slots:
+        try:
+            _hasher.verify(password_hash or _NOBODYS, normal)
+        except (VerificationError, InvalidHashError):
+            return False
+    return password_hash is not None
+
+
+def _normal(password: str) -> str:
+    return unicodedata.normalize("NFKC", password)
