@@ -1,10 +1,11 @@
 """Tables, engine, migrations and audit trail of a workspace's database; knows nothing of slides or models."""
 
-from db._audit import record_event
+
 from db._engine import connect, read_session, write_session
 from db._ids import new_id
 from db._schema import SchemaError, migrate
 from db._time import utc_now
+from db.audit import record_event
 
 __all__ = [
     "SchemaError",

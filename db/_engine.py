@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
@@ -11,6 +12,8 @@ from sqlalchemy.orm import Session as OrmSession
 from sqlmodel import Session
 
 from db._time import utc_now
+from db.audit._head import write_head
+from db.audit._record import HEAD, ROLE
 from db.tables import Row
 
 BUSY_TIMEOUT_MS = 30_000
@@ -70,18 +73,27 @@ def read_session(engine: Engine) -> Iterator[Session]:
 
 
 @contextmanager
-def write_session(engine: Engine) -> Iterator[Session]:
+def write_session(engine: Engine, *, roles: str = "", head_file: Path | None = None) -> Iterator[Session]:
     """Open one writing transaction that commits on leaving and rolls back on an error.
 
     Writers follow each other (SQLite: BEGIN IMMEDIATE, PostgreSQL: an advisory lock), so that what a
     transaction reads is still true when it commits.
+
+    Args:
+        engine: the database.
+        roles: those of who writes, for the audit trail.
+        head_file: where the head of the audit trail is noted after the commit.
     """
     with (
         engine.connect().execution_options(**{_WRITES: True}) as connection,
         Session(bind=connection, expire_on_commit=False) as session,
     ):
+        session.info[ROLE] = roles
         yield session
         session.commit()
+        head = session.info.get(HEAD)
+    if head_file is not None and head is not None:
+        write_head(head_file, head)
 
 
 @event.listens_for(OrmSession, "before_flush")

@@ -309,16 +309,22 @@ class Run(Row, table=True):
 
 
 class AuditEvent(SQLModel, table=True):
-    """One change: who, when, what, from what to what, and why."""
+    """One change: who, in which roles, when, what, from what to what, and why. Rows are only ever added.
+
+    `sequence` counts from 1 without a gap; `sha256` covers the row and `previous_sha256`, the hash of the row before.
+    """
 
     __tablename__ = "audit_event"
 
-    sequence: int | None = Field(default=None, primary_key=True)
+    sequence: int = Field(primary_key=True)
     at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
-    who: str
+    who: str = Field(index=True)
+    role: str = ""
     action: str
     object_type: str
     object_id: str = Field(index=True)
     old: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     new: dict[str, Any] | None = Field(default=None, sa_type=JSON)
     reason: str | None = None
+    previous_sha256: str
+    sha256: str

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sqlalchemy import Engine
+from typing import TYPE_CHECKING
+
 from sqlmodel import Session, select
 
-from db import record_event, write_session
+from db import record_event
 from db.tables import Release, Run, Slide
+
+if TYPE_CHECKING:
+    from pipeline.workspace import Workspace
 
 _RECORD = "location"
 """File in the workspace's cache that holds where the workspace was when it was opened last."""
 
 
-def follow_move(root: Path, cache: Path, engine: Engine, *, who: str) -> None:
+def follow_move(workspace: Workspace, *, who: str) -> None:
     """Rewrite the paths of slides, releases and runs inside the workspace if it lies elsewhere than before.
 
     Files outside the workspace stay where they are, so that their paths do.
 
     Args:
-        root: where the workspace lies now.
-        cache: its cache folder.
-        engine: its database.
+        workspace: where it lies now.
         who: the account that opens it.
     """
-    record = cache / _RECORD
+    root, record = workspace.root, workspace.cache / _RECORD
     former = Path(record.read_text(encoding="utf-8")) if record.is_file() else root
     if former != root:
-        with write_session(engine) as session:
+        with workspace.writing() as session:
             rows = (*session.exec(select(Slide)), *session.exec(select(Release)), *session.exec(select(Run)))
             for row in rows:
                 _rewrite(session, row, former, root, who)

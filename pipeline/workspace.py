@@ -17,6 +17,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError
 from sqlmodel import Session, col, select
 
 from db import SchemaError, connect, migrate, new_id, read_session, write_session
+from db.audit import HEAD_FILE
 from db.tables import Account
 from pipeline.errors import InputError
 from pipeline.location import follow_move
@@ -135,6 +136,11 @@ class Workspace:
         return self.root / "logs" / "histocurator.log"
 
     @property
+    def audit_head(self) -> Path:
+        """Where the head of the audit trail is noted outside the database."""
+        return self.root / HEAD_FILE
+
+    @property
     def queue_url(self) -> str:
         """Where the job queue lives: beside the SQLite file, or in the PostgreSQL that replaces it."""
         if self.settings.database_url and not self.settings.database_url.startswith("sqlite"):
@@ -150,7 +156,8 @@ class Workspace:
     @contextmanager
     def writing(self) -> Iterator[Session]:
         """Open one writing transaction."""
-        with write_session(self.engine) as session:
+        roles = ", ".join(role.value for role in Role if role in self.actor.roles)
+        with write_session(self.engine, roles=roles, head_file=self.audit_head) as session:
             yield session
 
     def owner(self) -> Account:
@@ -176,7 +183,7 @@ def create_workspace(root: Path, *, beside: Collection[str] = ()) -> Workspace:
     root = root.expanduser().absolute()
     if (root / SETTINGS_FILE).exists():
         raise InputError(f"{root} is a workspace already; open it with --workspace {root}")
-    own = {*_FOLDERS, DATABASE_FILE, *(DATABASE_FILE + ending for ending in ("-wal", "-shm", "-journal")), *beside}
+    own = {*_FOLDERS, HEAD_FILE, DATABASE_FILE, *(DATABASE_FILE + ending for ending in ("-wal", "-shm", "-journal")), *beside}
     if root.exists() and (not root.is_dir() or any(path.name not in own for path in root.iterdir())):
         raise InputError(f"{root} is not an empty folder; choose a new folder, nothing was changed")
     _make_folders(root)
@@ -254,7 +261,7 @@ def _open(root: Path, settings: Settings) -> Workspace:
         display_name=owner.display_name,
     )
     workspace = Workspace(root=root, settings=settings, engine=engine, actor=actor, migrated_copy=copy)
-    follow_move(root, workspace.cache, engine, who=owner.name)
+    follow_move(workspace, who=owner.name)
     return workspace
 
 
