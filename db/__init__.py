@@ -1,6 +1,5 @@
 """Tables, engine, migrations and audit trail of a workspace's database; knows nothing of slides or models."""
 
-
 from db._engine import connect, read_session, write_session
 from db._ids import new_id
 from db._schema import SchemaError, migrate

@@ -183,7 +183,13 @@ def create_workspace(root: Path, *, beside: Collection[str] = ()) -> Workspace:
     root = root.expanduser().absolute()
     if (root / SETTINGS_FILE).exists():
         raise InputError(f"{root} is a workspace already; open it with --workspace {root}")
-    own = {*_FOLDERS, HEAD_FILE, DATABASE_FILE, *(DATABASE_FILE + ending for ending in ("-wal", "-shm", "-journal")), *beside}
+    own = {
+        *_FOLDERS,
+        HEAD_FILE,
+        DATABASE_FILE,
+        *(DATABASE_FILE + ending for ending in ("-wal", "-shm", "-journal")),
+        *beside,
+    }
     if root.exists() and (not root.is_dir() or any(path.name not in own for path in root.iterdir())):
         raise InputError(f"{root} is not an empty folder; choose a new folder, nothing was changed")
     _make_folders(root)
