@@ -22,7 +22,7 @@ def test_every_change_of_a_workspace_is_in_one_chain(with_seeds: Workspace) -> N
     assert check.rows == check.head.sequence == count_events(with_seeds)
     assert check.rows >= 10
     newest = list_events(with_seeds, limit=1)[0]
-    assert (newest.action, newest.object_type, newest.role) == ("add", "seed", "admin")
+    assert (newest.action, newest.object_type, newest.role) == ("write", "seed", "admin")
 
 
 def test_filters_and_reading_on(with_seeds: Workspace) -> None:
