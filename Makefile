@@ -76,6 +76,8 @@ bench: $(VENV)/.dev  ## speed as a ratio to a named peer in the same run
 
 docs: $(VENV)/.dev  ## write the parts of docs/ that are drawn from the code
 	$(BIN)/python -m pipeline.states > docs/states.md
+	$(BIN)/python -m pipeline.permissions > docs/permissions.md
+	$(BIN)/python -m pipeline.people.retention_document > docs/privacy.md
 
 wheel: $(VENV)/.dev $(VIEWER_SCRIPT)  ## build the wheel
 	$(BIN)/python -m build --wheel

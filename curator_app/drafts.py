@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pipeline.errors import InputError
-from pipeline.workspace import Workspace
+from pipeline.workspace import DRAFTS, Workspace
 
-FOLDER = "drafts"
 MAX_FIELDS = 40
 
 _NAME = re.compile(r"[a-z]+_[A-Za-z0-9_]{1,60}")
@@ -33,10 +32,11 @@ class Unsaved:
 
 
 class DraftStore:
-    """A workspace's drafts, one small file each. A name is a kind and an id: `seed_roi_4f…`."""
+    """One person's drafts, one small file each. A name is a kind and an id: `seed_roi_4f…`."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._folder = workspace.root / FOLDER
+        """Open the drafts of the workspace's actor."""
+        self._folder = workspace.root / DRAFTS / workspace.actor.account_id
         self._longest = workspace.settings.max_text_length
 
     def read(self, name: str) -> Unsaved:
@@ -62,7 +62,7 @@ class DraftStore:
         if not any(text.strip() for text in typed.values()):
             self.drop(name)
             return
-        self._folder.mkdir(exist_ok=True)
+        self._folder.mkdir(parents=True, exist_ok=True)
         whole = {"fields": typed, "about": {**before.about, **(about or {})}}
         unfinished = path.with_suffix(f".{uuid.uuid4().hex}")
         unfinished.write_text(json.dumps(whole, ensure_ascii=False), encoding="utf-8")

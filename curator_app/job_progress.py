@@ -7,9 +7,11 @@ from typing import Any
 
 import streamlit as st
 
-from curator_app.layout import mark, plain
-from curator_app.session import workspace
+from curator_app.layout import mark, plain, refusals_shown, show_problems
+from curator_app.session import may, who, workspace
+from pipeline.errors import InputError
 from pipeline.jobs import JobKind, JobStatus, cancel_job, list_jobs, submit
+from pipeline.permissions import Permission
 
 REFRESH_S = 1.0
 
@@ -48,10 +50,11 @@ def watch_jobs(*kinds: JobKind) -> None:
 
 
 def _draw_live(kinds: tuple[JobKind, ...]) -> None:
-    jobs = _jobs(kinds)
-    _draw(jobs)
-    if not any(job.active for job in jobs):
-        st.rerun()
+    with refusals_shown():
+        jobs = _jobs(kinds)
+        _draw(jobs)
+        if not any(job.active for job in jobs):
+            st.rerun()
 
 
 def _jobs(kinds: tuple[JobKind, ...]) -> list[JobStatus]:
@@ -73,14 +76,26 @@ def _draw(jobs: list[JobStatus]) -> None:
             if job.active:
                 share = min(1.0, job.done / job.total) if job.total else 0.0
                 st.progress(share, text=_standing(job))
-                if st.button("Cancel", key=f"cancel_{job.id}"):
-                    cancel_job(workspace(), job.id)
-                    st.rerun()
+                if _may_cancel(job) and st.button("Cancel", key=f"cancel_{job.id}"):
+                    _cancel(job.id)
             else:
                 st.markdown(_ending(job))
                 if st.button("Close", key=f"close_{job.id}"):
                     st.session_state[_CLOSED].add(job.id)
                     st.rerun()
+
+
+def _may_cancel(job: JobStatus) -> bool:
+    return job.who == who() or may(Permission.CANCEL_JOBS)
+
+
+def _cancel(job_id: str) -> None:
+    try:
+        cancel_job(workspace(), job_id)
+    except InputError as error:
+        show_problems(error)
+        return
+    st.rerun()
 
 
 def _standing(job: JobStatus) -> str:

@@ -9,6 +9,7 @@ Shared parts:
     Key            a key and the button (by its Streamlit key) that it presses; `key_label` shows it on the button
     empty_state    what to do first where a list is empty, with a link to the page that does it
     show_problems  an InputError (or SlideError) with every fault on its own line
+    refusals_shown what runs in it may be refused, since a role was taken away or the session ended meanwhile
     mark           a state as shape and word, never as a colour alone
     bar            a share as a bar with its numbers, for st.html
     choose_organ   the organ of the page, kept from page to page
@@ -16,6 +17,8 @@ Shared parts:
 
 Components (curator_app.components): `roi_image` (a ROI, as tall as the window, pan and zoom, scale bar),
 `slide_viewer`, `roi_picker`, `slide_list`. Long work: `curator_app.job_progress` (`start_job`, `watch_jobs`).
+Every act (button, form, key) is drawn only where `may(Permission.X)` says that its pipeline function would do it;
+a part that runs by itself (`st.fragment`) stands in `refusals_shown`.
 Texts that people or models wrote go through `plain` before they enter Markdown, `html.escape` before HTML.
 """
 
@@ -23,18 +26,20 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from curator_app.components import Key, keyboard
-from curator_app.session import workspace
+from curator_app.session import SignedOutError, workspace
 from curator_app.theme import style_sheet
 from evaluation.slides import SlideError
 from pipeline.errors import InputError
 from pipeline.ingest import list_organs
+from pipeline.permissions import NotAllowedError
 
 FORM_WIDTH_PX = 360
 """Width of the form beside an image; the image takes the rest of the window."""
@@ -72,6 +77,9 @@ MARKS = {
     "running": "◌ running",
     "done": "✓ done",
     "cancelled": "– cancelled",
+    "used": "✓ used",
+    "expired": "✕ expired",
+    "closed": "– closed",
 }
 """A shape and a word for every state that a page shows."""
 
@@ -97,18 +105,27 @@ def key_label(words: str, key: str) -> str:
 
 
 def empty_state(what: str, first: str, *, page: str | None = None, link: str | None = None) -> None:
-    """Say that a list is empty and what to do first; `page` is the page's name in the rail (its file name)."""
+    """Say that a list is empty and what to do first.
+
+    Args:
+        what: what there is none of.
+        first: what to do first.
+        page: where that is done: the page's module; linked only for who may see it.
+        link: the words on the link.
+    """
     st.html(
         f'<div class="hc-empty" role="status"><p><strong>{html.escape(what)}</strong></p>'
         f"<p>{html.escape(first)}</p></div>"
     )
-    if page is not None and st.button(link or "Go there", type="primary", key=f"empty_{page}"):
+    # Imported late: the rail opens the pages, which import this module.
+    from curator_app.rail import may_open
+
+    if page is not None and may_open(page) and st.button(link or "Go there", type="primary", key=f"empty_{page}"):
         go_to(page)
 
 
 def go_to(page: str) -> None:
     """Open another page by its module name (`slides`, `sample_rois`, ...)."""
-    # Imported late: the rail imports the pages, which import this module.
     from curator_app.rail import page_of
 
     st.switch_page(page_of(page))
@@ -125,6 +142,15 @@ def show_problems(error: InputError | SlideError) -> None:
     many = len(error.problems) > FEW_PROBLEMS
     with st.container(height=PROBLEMS_HEIGHT_PX if many else "content", border=False):
         st.error("\n".join(lines), icon=":material/error:")
+
+
+@contextmanager
+def refusals_shown() -> Iterator[None]:
+    """Show why something was refused that was allowed when the page was drawn."""
+    try:
+        yield
+    except (NotAllowedError, SignedOutError) as error:
+        show_problems(error)
 
 
 def plain(text: str) -> str:

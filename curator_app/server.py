@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import logging
 import os
-import secrets
-import socket
 import subprocess
 import sys
 import webbrowser
@@ -20,100 +17,160 @@ import streamlit as st
 import typer
 from starlette.middleware import Middleware
 
+from curator_app.identity import Access, secret_key
+from curator_app.listening import check_host, check_port, shown_address, shown_url, warning_of_host
 from curator_app.rail import addresses
-from curator_app.routes import LocalGuard, OpenSlides, PageShell, draft_routes, nothing_else, picture_routes
+from curator_app.routes import (
+    Guard,
+    OpenSlides,
+    PageShell,
+    ProviderAnswers,
+    account_routes,
+    answered_names,
+    download_routes,
+    draft_routes,
+    nothing_else,
+    picture_routes,
+    provider_routes,
+    script_routes,
+)
 from curator_app.session import use_workspace
+from curator_app.single_sign_on import HandOver, load_provider, use_hand_over
 from curator_app.theme import streamlit_options
-from pipeline.errors import InputError
 from pipeline.jobs import prepare_queue
+from pipeline.people import apply_retention
 from pipeline.workspace import Workspace, open_workspace
 
 ADDRESS = "127.0.0.1"
 DEFAULT_PORT = 8501
-KEY_FILE = "session.key"
-"""Signs the visit cookies; kept in the workspace so that an open tab survives a restart of the server."""
-
 WORKER_END_S = 10
 WORKER_CHECK_S = 2
 MAX_WORKER_RESTARTS = 5
+RETENTION_S = 24 * 3600
 
 _APP_SCRIPT = Path(__file__).parent / "script" / "app.py"
 _log = logging.getLogger(__name__)
 
 
 def create_app(
-    root: Path, *, port: int = DEFAULT_PORT, open_browser: bool = False, start_worker: bool = False
+    root: Path,
+    *,
+    host: str = ADDRESS,
+    port: int = DEFAULT_PORT,
+    open_browser: bool = False,
+    start_worker: bool = False,
 ) -> st.App:
     """Return the ASGI app of a workspace.
 
     Args:
         root: the workspace's folder.
+        host: where it will listen.
         port: where it will listen; only for the address that is printed and opened.
         open_browser: open the first page when the server is up.
         start_worker: run the worker as a child process while the server runs.
 
     Raises:
-        InputError: no workspace there, or its database cannot be used.
+        InputError: no workspace there, its database cannot be used, it may not be shown beyond this computer, or
+            the identity provider's secrets file is wrong.
     """
     workspace = open_workspace(root)
-    use_workspace(workspace)
+    check_host(workspace, host)
+    access = Access(workspace, secret_key(workspace))
+    use_workspace(workspace, access)
     prepare_queue(workspace)
     slides = OpenSlides()
-    url = f"http://{ADDRESS}:{port}"
+    url = shown_url(workspace.settings, host, port)
+    hand_over = _hand_over(workspace, url)
+    provider = hand_over.provider if hand_over is not None else None
 
     @asynccontextmanager
     async def lifespan(_app: st.App) -> AsyncIterator[None]:
         worker = asyncio.create_task(_keep_worker(workspace)) if start_worker else None
+        tidying = asyncio.create_task(_delete_what_was_kept_long_enough(workspace))
         typer.echo(f"Histocurator shows {workspace.root} at {url} (Ctrl+C ends it)", err=True)
         if open_browser:
             asyncio.get_running_loop().call_later(0.5, webbrowser.open, url)
         try:
             yield
         finally:
-            if worker is not None:
-                worker.cancel()
-                with suppress(asyncio.CancelledError):
-                    await worker
+            for task in (tidying, worker):
+                if task is not None:
+                    task.cancel()
+                    with suppress(asyncio.CancelledError):
+                        await task
             slides.close()
 
     return st.App(
         _APP_SCRIPT,
         routes=[
+            *account_routes(
+                workspace, access, pages=addresses(), provider_name=provider.name if provider is not None else None
+            ),
             *picture_routes(workspace, slides),
             *draft_routes(workspace),
+            *download_routes(workspace),
+            *(provider_routes(workspace, access, hand_over, pages=addresses()) if hand_over is not None else []),
+            *script_routes(),
+            nothing_else("/sign-in"),
             nothing_else("/api"),
             nothing_else("/vendor"),
         ],
         middleware=[
-            Middleware(LocalGuard, key=_session_key(workspace)),
+            Middleware(
+                Guard, access=access, hosts=answered_names(workspace.settings, host), provider=provider is not None
+            ),
             Middleware(PageShell, pages=addresses()),
+            *([Middleware(ProviderAnswers, hand_over=hand_over)] if hand_over is not None else []),
         ],
+        secrets=provider.secrets if provider is not None else None,
         lifespan=lifespan,
     )
 
 
-def serve(root: Path, *, port: int = DEFAULT_PORT, open_browser: bool = True, start_worker: bool = True) -> None:
+def _hand_over(workspace: Workspace, url: str) -> HandOver | None:
+    """Return the hand-over from the provider that the settings name; the app's script finds the same one."""
+    provider = load_provider(workspace, url)
+    found = HandOver(provider) if provider is not None else None
+    use_hand_over(found)
+    return found
+
+
+def serve(
+    root: Path,
+    *,
+    host: str = ADDRESS,
+    port: int = DEFAULT_PORT,
+    open_browser: bool = True,
+    start_worker: bool = True,
+) -> None:
     """Serve a workspace until Ctrl+C.
 
     Raises:
-        InputError: no workspace there, or the port is in use.
+        InputError: no workspace there, the port is in use, or it may not be shown beyond this computer.
     """
-    _check_port(port)
-    app = create_app(root, port=port, open_browser=open_browser, start_worker=start_worker)
-    app.run(config=_server_options(open_workspace(root), port))
+    check_port(host, port)
+    app = create_app(root, host=host, port=port, open_browser=open_browser, start_worker=start_worker)
+    workspace = open_workspace(root)
+    if (warning := warning_of_host(workspace.settings, host)) is not None:
+        typer.echo(warning, err=True)
+    # uvicorn would believe X-Forwarded-For of everybody on this computer; the setting `trusted_proxies` says whom to.
+    os.environ["FORWARDED_ALLOW_IPS"] = ""
+    app.run(config=_server_options(workspace, host, port))
 
 
-def _server_options(workspace: Workspace, port: int) -> dict[str, Any]:
+def _server_options(workspace: Workspace, host: str, port: int) -> dict[str, Any]:
     return {
-        "server.address": ADDRESS,
+        "server.address": host,
         "server.port": port,
         "server.headless": True,  # we print the address and open the browser
         "server.fileWatcherType": "none",
         "server.enableCORS": True,
         "server.enableXsrfProtection": True,
+        "server.trustedUserHeaders": {},  # whom a header names is nobody's word
+        "secrets.files": [],  # only what the settings name
         "server.maxUploadSize": workspace.settings.max_upload_mb,
         "browser.gatherUsageStats": False,
-        "browser.serverAddress": ADDRESS,
+        "browser.serverAddress": shown_address(workspace.settings, host),
         "client.toolbarMode": "minimal",
         "client.showErrorDetails": "none",
         "client.showErrorLinks": False,
@@ -123,28 +180,16 @@ def _server_options(workspace: Workspace, port: int) -> dict[str, Any]:
     }
 
 
-def _check_port(port: int) -> None:
-    if not 1 <= port <= 65535:
-        raise InputError(f"--port is {port}; it must lie between 1 and 65535")
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+async def _delete_what_was_kept_long_enough(workspace: Workspace) -> None:
+    """Carry out the rules of retention when the server starts and once a day."""
+    while True:
         try:
-            probe.bind((ADDRESS, port))
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                raise InputError(f"Port {port} is in use; choose another one with --port") from None
-            raise InputError(f"Port {port} cannot be used ({error.strerror}); choose another with --port") from None
-
-
-def _session_key(workspace: Workspace) -> str:
-    """Return the workspace's signing key; it is made on first use, readable by the owner alone."""
-    path = workspace.root / KEY_FILE
-    with (
-        suppress(FileExistsError),
-        os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file,
-    ):
-        file.write(secrets.token_hex(32))
-    return path.read_text(encoding="ascii")
+            deleted = await asyncio.to_thread(apply_retention, workspace)
+        except Exception:
+            _log.exception("What was kept long enough could not be deleted; it is tried again tomorrow")
+        else:
+            _log.info("kept long enough and deleted: %s", deleted)
+        await asyncio.sleep(RETENTION_S)
 
 
 async def _keep_worker(workspace: Workspace) -> None:

@@ -35,7 +35,8 @@ def connect(url: str) -> Engine:
         url = "postgresql+psycopg://" + url.split("://", 1)[1]
     if not url.startswith(("sqlite:", "postgresql+psycopg:")):
         raise ValueError("the database URL names neither SQLite nor PostgreSQL")
-    engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
+    # Hidden, since errors go to logs, and values are hashes of passwords and the answers of items too.
+    engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"), hide_parameters=True)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _tune_sqlite)
         event.listen(engine, "begin", _begin_sqlite)

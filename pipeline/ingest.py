@@ -15,6 +15,7 @@ from db.tables import Slide
 from evaluation.items import fault_of_text, normalise_text
 from evaluation.slides import SlideError, SlideInfo, check_slide, encode_png, find_tissue, open_slide
 from pipeline.errors import InputError
+from pipeline.file_access import reason_to_refuse
 from pipeline.permissions import Permission, needs
 from pipeline.progress import Progress, silent
 from pipeline.workspace import Workspace, write_atomically
@@ -130,8 +131,11 @@ def add_slides(
         institution=checked_field("institution", metadata.institution),
         study=checked_field("study", metadata.study),
     )
-    slide_paths, problems = expand_paths(paths)
-    report = AddReport(problems=problems)
+    allowed, refused = _allowed(workspace, paths)
+    found, problems = expand_paths(allowed)
+    # Asked of each file as well: a folder may hold links to elsewhere.
+    slide_paths, linked = _allowed(workspace, found)
+    report = AddReport(problems=[*refused, *problems, *linked])
     for number, path in enumerate(slide_paths, start=1):
         try:
             info = check_slide(path.absolute(), mpp=mpp)
@@ -147,6 +151,12 @@ def add_slides(
             report.problems.append(f"{path}: was added by somebody else at the same moment.")
         progress(number, len(slide_paths), path.name)
     return report
+
+
+def _allowed(workspace: Workspace, paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
+    """Return the paths that the actor may use, and why not the others."""
+    reasons = {path: reason_to_refuse(workspace, path) for path in paths}
+    return [path for path in paths if reasons[path] is None], [reason for reason in reasons.values() if reason]
 
 
 def _known_slide(workspace: Workspace, content_sha256: str) -> Slide | None:

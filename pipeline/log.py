@@ -3,14 +3,41 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+
+from evaluation.models import scrub
 
 MAX_BYTES = 5_000_000
 BACKUP_COUNT = 5
 
 _FORMAT = "%(asctime)sZ %(levelname)s %(name)s %(message)s"
+
+_REDACTED = "[redacted]"
+_SHAPES = (
+    re.compile(r"(/invitation/)[^/?\s\"']+"),
+    re.compile(r"([?&](?:ticket|code|state|provider)=)[^&\s\"']+"),
+)
+"""Links that work once, an identity provider's answers."""
+
+
+def without_secrets(text: str) -> str:
+    """Return a text as a log may hold it: without keys, passwords, and tokens of links."""
+    text = scrub(text)
+    for shape in _SHAPES:
+        text = shape.sub(lambda match: match.group(1) + _REDACTED, text)
+    return text
+
+
+class _WithoutSecrets(logging.Formatter):
+    """Takes secrets out of messages and tracebacks alike, whoever wrote them."""
+
+    converter = staticmethod(time.gmtime)
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_secrets(super().format(record))
 
 
 class _QuietFile(RotatingFileHandler):
@@ -26,10 +53,8 @@ def start_log(path: Path) -> None:
     if any(isinstance(h, RotatingFileHandler) and Path(h.baseFilename) == path for h in root.handlers):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    formatter = logging.Formatter(_FORMAT, datefmt="%Y-%m-%dT%H:%M:%S")
-    formatter.converter = time.gmtime
     file = _QuietFile(path, maxBytes=MAX_BYTES, backupCount=BACKUP_COUNT, encoding="utf-8")
-    file.setFormatter(formatter)
+    file.setFormatter(_WithoutSecrets(_FORMAT, datefmt="%Y-%m-%dT%H:%M:%S"))
     root.addHandler(file)
     if root.level > logging.INFO or root.level == logging.NOTSET:
         root.setLevel(logging.INFO)

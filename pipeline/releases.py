@@ -19,17 +19,32 @@ from assets import text as asset_text
 from db import new_id, record_event
 from db.tables import Item, Release, ReleaseItem
 from evaluation.items import FreeText, KPrim, MultipleChoice, normalise_text
-from pipeline.errors import InputError
+from pipeline.errors import InputError, NotFoundError
+from pipeline.people import restore_signature_file
 from pipeline.permissions import Permission, needs
+from pipeline.release_folder import MANIFEST_FILE, verify_release
 from pipeline.review import ItemEntry, list_items
 from pipeline.roi_images import require_image
 from pipeline.states import move
 from pipeline.workspace import Workspace
 
+__all__ = [
+    "ANNOTATION_LICENCE",
+    "MANIFEST_FILE",
+    "PARQUET_FILE",
+    "Gate",
+    "ReleaseResult",
+    "build_release",
+    "dataset_card",
+    "find_release",
+    "list_releases",
+    "release_gate",
+    "verify_release",
+]
+
 ANNOTATION_LICENCE = "CC-BY-4.0"
 """Licence of questions, keys and rubrics unless the release names another."""
 
-MANIFEST_FILE = "manifest.json"
 PARQUET_FILE = "data/test-00000-of-00001.parquet"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
@@ -93,7 +108,7 @@ def build_release(
     """Freeze all approved items as an unsigned release.
 
     The folder holds the Parquet file, a dataset card and a manifest with the SHA-256 of each. Building the
-    same version with the same content again is allowed and changes nothing.
+    same version with the same content again is allowed and changes nothing; signatures stay beside it.
 
     Args:
         workspace: whose items.
@@ -136,6 +151,9 @@ def build_release(
                 if target.exists():
                     target.rmdir()
                 shutil.move(str(staged), str(target))
+            if release.signed:
+                # The folder may be a new one, or a crash may have come between a signature and its copy.
+                restore_signature_file(session, release.id, target)
     return ReleaseResult(release, target, existed=existing is not None and folder_existed)
 
 
@@ -150,25 +168,6 @@ def _folder_holds(target: Path, content_sha256: str) -> bool:
             raise InputError(f"{target} is this release but was changed since; nothing was written", damaged)
         return True
     raise InputError(f"{target} exists and holds something else; nothing was written. Choose another --out.")
-
-
-def verify_release(folder: Path) -> list[str]:
-    """Compare a release folder with its manifest and return what differs, one line a file.
-
-    Raises:
-        InputError: the folder has no manifest.
-    """
-    manifest = folder / MANIFEST_FILE
-    if not manifest.is_file():
-        raise InputError(f"{folder} is no release: it has no {MANIFEST_FILE}")
-    problems = []
-    for entry in json.loads(manifest.read_text(encoding="utf-8"))["files"]:
-        path = folder / entry["path"]
-        if not path.is_file():
-            problems.append(f"{entry['path']}: is missing")
-        elif hashlib.sha256(path.read_bytes()).hexdigest() != entry["sha256"]:
-            problems.append(f"{entry['path']}: its SHA-256 differs from the manifest's")
-    return problems
 
 
 def _write_files(
@@ -188,7 +187,6 @@ def _write_files(
     manifest = {
         "name": name,
         "version": version,
-        "signed": False,
         "items": [
             {"item": entry.item.id, "version": entry.version.id, "number": entry.version.number} for entry in ordered
         ],
@@ -333,3 +331,17 @@ def list_releases(workspace: Workspace) -> list[Release]:
     """Return the releases of the workspace, newest first."""
     with workspace.reading() as session:
         return list(session.exec(select(Release).order_by(col(Release.created_at).desc())))
+
+
+@needs(Permission.VIEW_RELEASES)
+def find_release(workspace: Workspace, name: str, version: str) -> Release:
+    """Return the release of a name and a version.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    with workspace.reading() as session:
+        found = session.exec(select(Release).where(Release.name == name, Release.version == version)).first()
+    if found is None:
+        raise NotFoundError(f"There is no release {name} {version} in this workspace.")
+    return found

@@ -21,6 +21,7 @@ from evaluation.slides import (
 from pipeline.csv_tables import TableRow, read_table
 from pipeline.errors import InputError
 from pipeline.ingest import checked_field, organ_name
+from pipeline.file_access import reason_to_refuse
 from pipeline.permissions import Permission, needs
 from pipeline.roi_images import open_added_slide
 from pipeline.rois import MAX_ROI_SIZE, MIN_ROI_SIZE
@@ -159,6 +160,8 @@ def _whole_number(row: TableRow, column: str, low: int, high: int) -> int:
 
 def _plan_image(workspace: Workspace, row: TableRow, folder: Path, who: str) -> tuple[Roi, Slide, bytes]:
     file = folder / Path(row.get("image")).expanduser()
+    if (refused := reason_to_refuse(workspace, file)) is not None:
+        raise InputError(f"image {refused}")
     if not file.is_file():
         raise InputError(f"image {row.get('image')}: there is no such file")
     try:

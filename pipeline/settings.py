@@ -47,6 +47,8 @@ class Settings(BaseSettings):
     """An imported image with more pixels is refused."""
     max_text_length: int = Field(default=4_000, ge=100)
     max_upload_mb: int = Field(default=200, ge=1)
+    slide_folders: list[Path] = []
+    """Folders on the server that slides and images may be added from by who is not an administrator."""
     public_url: str | None = Field(default=None, pattern=r"^https?://[^/\s]+$")
     """The address people open, such as https://histocurator.example.org, where a proxy stands before the app."""
     trusted_proxies: list[str] = []

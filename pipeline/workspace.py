@@ -51,6 +51,7 @@ _SETTINGS_TEMPLATE = """\
 # max_upload_mb = 200
 
 # People (docs/people.md)
+# slide_folders = ["/data/slides"]  # where others than administrators may add slides from
 # public_url = "https://histocurator.example.org"   # the address people open, behind a proxy
 # trusted_proxies = ["10.0.0.2"]    # whose X-Forwarded-For is believed
 # session_idle_minutes = 120

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from curator_app.cli import doctor, evaluate, items, releases, rois, seeds, slides, workspaces
+from curator_app.cli import doctor, evaluate, items, releases, rois, seeds, slides, users, workspaces
 from curator_app.cli._output import EXIT_BAD_INPUT, MissingExtraError, in_words, print_json_error, to_stderr
 
 app = typer.Typer(
@@ -26,12 +26,14 @@ app.command("demo")(workspaces.demo)
 app.command("init")(workspaces.init)
 app.command("serve")(workspaces.serve)
 app.command("worker")(workspaces.worker)
+app.command("retention")(workspaces.retention)
 app.add_typer(slides.slides_app, name="slides")
 app.add_typer(rois.rois_app, name="rois")
 app.add_typer(seeds.seeds_app, name="seeds")
 app.add_typer(items.items_app, name="items")
 app.add_typer(releases.release_app, name="release")
 app.add_typer(evaluate.eval_app, name="eval")
+app.add_typer(users.users_app, name="users")
 
 
 def _print_version(wanted: bool) -> None:

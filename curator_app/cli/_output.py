@@ -53,7 +53,12 @@ _stderr = Console(stderr=True, soft_wrap=True)
 # Away from a terminal nothing is folded: a reader of files and pipes wants whole lines.
 _stdout = Console(soft_wrap=True, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE)
 
-APP_PACKAGES = ("sqlmodel", "alembic", "pydantic_settings", "dbos")
+DISPLAY_NAME_OPTION = "--display-name"
+
+LOCAL_URL = "http://127.0.0.1:8501"
+"""The app's address where no public one is set and the port is the usual one."""
+
+APP_PACKAGES = ("sqlmodel", "alembic", "argon2", "pydantic_settings", "dbos")
 
 
 class MissingExtraError(Exception):
@@ -139,18 +144,46 @@ def check_choice(option: str, value: str | None, known: Collection[str]) -> None
 
 @contextmanager
 def opened_workspace(given: Path | None, **flags: Any) -> Iterator[Workspace]:
-    """Open the workspace that is named by option or environment, with its log."""
+    """Open the workspace that is named by option or environment, with its log, for the person who runs the command.
+
+    Raises:
+        NotAllowedError: the person has no account in it.
+    """
     require_app()
     from pipeline.log import start_log
+    from pipeline.people import command_line_actor
+    from pipeline.permissions import NotAllowedError
     from pipeline.workspace import find_workspace, open_workspace
 
     workspace = open_workspace(find_workspace(given), **flags)
-    start_log(workspace.log_file)
-    logging.getLogger("histocurator").info("command: %s", " ".join(sys.argv[1:]))
     try:
-        yield workspace
+        actor = command_line_actor(workspace)
+        if not actor.roles:
+            raise NotAllowedError(
+                f"{actor.name} has no open account with a role in {workspace.root}. Its owner makes one: "
+                f"histocurator users add {actor.name} --role ROLE (the name is that of your operating-system user)."
+            )
+        start_log(workspace.log_file)
+        logging.getLogger("histocurator").info("command: %s", " ".join(command_for_log(sys.argv[1:])))
+        yield workspace.acting_as(actor)
     finally:
         workspace.engine.dispose()
+
+
+def command_for_log(arguments: Sequence[str]) -> list[str]:
+    """Return the words of a command without the names of people for others to read, which may be erased one day."""
+    if arguments[:1] != ["users"]:
+        return list(arguments)
+    shown: list[str] = []
+    for word in arguments:
+        option, equals, _ = word.partition("=")
+        if shown and shown[-1] == DISPLAY_NAME_OPTION:
+            shown.append("…")
+        elif equals and option == DISPLAY_NAME_OPTION:
+            shown.append(f"{option}=…")
+        else:
+            shown.append(word)
+    return shown
 
 
 @contextmanager

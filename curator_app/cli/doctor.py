@@ -9,17 +9,23 @@ import shutil
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from curator_app.cli._output import (
     EXIT_BAD_INPUT,
+    LOCAL_URL,
     JsonOption,
     WorkspaceOption,
     how_to_get,
+    missing_app_packages,
     print_json,
     print_table,
 )
+
+if TYPE_CHECKING:
+    from pipeline.workspace import Workspace
 
 MINIMUM_FREE_GB = 5
 
@@ -94,6 +100,10 @@ def _workspace(given: Path | None) -> list[Check]:
         opened = open_workspace(root)
     except InputError as error:
         return [Check("workspace", "broken", error.message, "see the message")]
+    try:
+        people = _people(opened)
+    finally:
+        opened.engine.dispose()
     free = shutil.disk_usage(opened.root).free / 1e9
     return [
         Check("workspace", "ok", f"{opened.root} ({opened.engine.dialect.name})"),
@@ -103,7 +113,45 @@ def _workspace(given: Path | None) -> list[Check]:
             f"{free:.0f} GB",
             "free some disk space",
         ),
+        *people,
     ]
+
+
+def _people(opened: Workspace) -> list[Check]:
+    """Say whether people sign in here and how; nothing of who they are, since anybody may ask."""
+    from curator_app.single_sign_on import load_provider
+    from pipeline.errors import InputError
+    from pipeline.people import accounts_exist
+
+    accounts = (
+        Check("accounts", "ok", "everybody signs in")
+        if accounts_exist(opened)
+        else Check(
+            "accounts", "optional", "none: whoever made it works alone", "histocurator users add NAME --role admin"
+        )
+    )
+    try:
+        provider = load_provider(opened, LOCAL_URL)
+    except InputError as error:
+        return [accounts, Check("single sign-on", "broken", error.message, "correct it (docs/people.md)")]
+    if provider is None:
+        return [
+            accounts,
+            Check("single sign-on", "optional", "not configured", "setting oidc_secrets (docs/people.md)"),
+        ]
+    return [accounts, Check("single sign-on", "ok", f"configured: {provider.name}, back to {provider.origin}")]
+
+
+def _secret_key() -> Check:
+    """Say whether a key for serving beyond this computer is set; its value is nobody's business."""
+    from curator_app.identity import MIN_KEY_LENGTH, SECRET_KEY_VARIABLE
+
+    what, length = "serve beyond this computer", len(os.environ.get(SECRET_KEY_VARIABLE, ""))
+    if length >= MIN_KEY_LENGTH:
+        return Check(what, "ok", f"{SECRET_KEY_VARIABLE} is set")
+    if length:
+        return Check(what, "broken", f"{SECRET_KEY_VARIABLE} is too short", f"at least {MIN_KEY_LENGTH} characters")
+    return Check(what, "optional", f"{SECRET_KEY_VARIABLE} is not set", "docs/people.md says how to make one")
 
 
 def doctor(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
@@ -115,13 +163,16 @@ def doctor(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> No
         _package("browser app", "streamlit", "streamlit", how_to_get("app")),
         _package("workspace database", "sqlmodel", "sqlmodel", how_to_get("app")),
         _package("job queue", "dbos", "dbos", how_to_get("app")),
+        _package("passwords", "argon2", "argon2-cffi", how_to_get("app")),
+        _package("single sign-on library", "authlib", "authlib", how_to_get("app")),
         _gpu(),
         _package("more slide formats", "tiatoolbox", "tiatoolbox", how_to_get("tiatoolbox")),
         *_model_keys(),
     ]
     if importlib.util.find_spec("streamlit") is not None:
         checks.append(_viewer())
-    if importlib.util.find_spec("sqlmodel") is not None:
+    if not missing_app_packages():
+        checks.append(_secret_key())
         checks += _workspace(workspace)
     if as_json:
         print_json([asdict(check) for check in checks])

@@ -91,12 +91,13 @@ def evaluate_vqa(
     if workspace is not None and not workspace.is_dir():
         to_stderr(f"Error: the workspace {workspace} does not exist. Make it with: histocurator init {workspace}")
         raise typer.Exit(EXIT_BAD_INPUT)
+    default_judge = _judge_of(workspace)
     config = VqaConfig(
         benchmark=benchmark,
         model=model,
         out=out,
         revision=revision,
-        judge=judge or _judge_of(workspace),
+        judge=judge or default_judge,
         limit=limit,
         organ=organ,
         category=category,
@@ -144,11 +145,19 @@ def _is_workspace(folder: Path) -> bool:
 
 
 def _judge_of(workspace: Path | None) -> str:
+    """Return the judge that a workspace names, after asking whether the person may evaluate in it.
+
+    Raises:
+        NotAllowedError: they may not; no call was made.
+    """
     from evaluation.vqa import DEFAULT_JUDGE
 
     if workspace is None or not _is_workspace(workspace):
         return DEFAULT_JUDGE
     with opened_workspace(workspace) as opened:
+        from pipeline.permissions import Permission
+
+        opened.actor.require(Permission.EVALUATE)
         return opened.settings.judge
 
 
@@ -156,9 +165,8 @@ def _register(workspace: Path, out: Path, results: VqaResults) -> None:
     """Show the run on the workspace's Benchmark page."""
     with opened_workspace(workspace) as opened:
         from pipeline.benchmarks import register_run
-        from pipeline.workspace import operating_system_user
 
-        register_run(opened, out, results, who=operating_system_user())
+        register_run(opened, out, results, who=opened.actor.name)
 
 
 def _print_results(results: VqaResults, out: Path) -> None:

@@ -31,15 +31,14 @@ def generate(
 ) -> None:
     """Write the items of every seed that waits, check them without the image, rewrite those that are guessed."""
     with opened_workspace(workspace) as opened:
+        from pipeline.permissions import Permission
         from pipeline.variants import choose_models, generate_items, pending_seeds
-        from pipeline.workspace import operating_system_user
 
+        opened.actor.require(Permission.GENERATE_ITEMS)
         models = choose_models(opened, generator=model, checker=checker)
         waiting = pending_seeds(opened)
         with progress_bar("Writing and checking") as progress:
-            report = generate_items(
-                opened, models=models, seed_ids=waiting, who=operating_system_user(), progress=progress
-            )
+            report = generate_items(opened, models=models, seed_ids=waiting, who=opened.actor.name, progress=progress)
         for name in report.offline:
             to_stderr(f"Note: {name} is built in and is no language model.")
         failed = [result for result in report.results if result.state != "ready"]

@@ -40,7 +40,6 @@ def sample(
     """Draw candidates at random on tissue. Fewer than asked is no error; the count is printed."""
     with opened_workspace(workspace) as opened:
         from pipeline.rois import sample_candidates
-        from pipeline.workspace import operating_system_user
 
         with progress_bar("Drawing candidates") as progress:
             report = sample_candidates(
@@ -52,7 +51,7 @@ def sample(
                 min_tissue=min_tissue,
                 max_overlap=max_overlap,
                 seed=seed,
-                who=operating_system_user(),
+                who=opened.actor.name,
                 progress=progress,
             )
         for problem in report.problems:
@@ -87,7 +86,6 @@ def bin_(
     """Embed an organ's candidates and cluster them into bins."""
     with opened_workspace(workspace) as opened:
         from pipeline.bins import bin_candidates
-        from pipeline.workspace import operating_system_user
 
         with progress_bar("Embedding candidates") as progress:
             binning = bin_candidates(
@@ -96,7 +94,7 @@ def bin_(
                 bins=bins,
                 encoder=encoder,
                 seed=seed,
-                who=operating_system_user(),
+                who=opened.actor.name,
                 progress=progress,
             )
         if as_json:
@@ -127,12 +125,9 @@ def select(
     """Select candidates across all bins and store their images."""
     with opened_workspace(workspace) as opened:
         from pipeline.rois import list_rois, select_across_bins
-        from pipeline.workspace import operating_system_user
 
         with progress_bar("Storing images") as progress:
-            added = select_across_bins(
-                opened, organ=organ, per_bin=per_bin, who=operating_system_user(), progress=progress
-            )
+            added = select_across_bins(opened, organ=organ, per_bin=per_bin, who=opened.actor.name, progress=progress)
         total = len(list_rois(opened, organ=organ))
         if as_json:
             print_json({"selected": [roi.id for roi in added], "total": total})
@@ -209,9 +204,8 @@ def import_(
     """Import ROIs that exist already. All rows are good, or none is imported."""
     with opened_workspace(workspace) as opened:
         from pipeline.roi_import import import_rois
-        from pipeline.workspace import operating_system_user
 
-        rois = import_rois(opened, file, who=operating_system_user())
+        rois = import_rois(opened, file, who=opened.actor.name)
         if as_json:
             print_json({"imported": [roi.id for roi in rois]})
         else:

@@ -29,9 +29,8 @@ def import_(
     """Import seed questions. All rows are good, or every bad one is listed with its line and none is imported."""
     with opened_workspace(workspace) as opened:
         from pipeline.seeds import import_seeds
-        from pipeline.workspace import operating_system_user
 
-        seeds = import_seeds(opened, file, who=operating_system_user())
+        seeds = import_seeds(opened, file, who=opened.actor.name)
         if as_json:
             print_json({"imported": [seed.id for seed in seeds]})
         else:

@@ -39,11 +39,10 @@ def add(
     """Add slides. A file that cannot be used is named with its reason and left out; the rest is added."""
     with opened_workspace(workspace) as opened:
         from pipeline.ingest import SlideMetadata, add_slides
-        from pipeline.workspace import operating_system_user
 
         metadata = SlideMetadata(organ, source, licence, species, stain, institution, study)
         with progress_bar("Reading slides") as progress:
-            report = add_slides(opened, paths, metadata, mpp=mpp, who=operating_system_user(), progress=progress)
+            report = add_slides(opened, paths, metadata, mpp=mpp, who=opened.actor.name, progress=progress)
         if as_json:
             print_json({"added": [_as_dict(slide) for slide in report.added], "problems": report.problems})
         else:

@@ -1,11 +1,12 @@
-"""`histocurator init`, `serve`, `worker` and `demo`: make a workspace and open it."""
+"""`histocurator init`, `serve`, `worker`, `demo` and `retention`: make a workspace, open it, keep it."""
 
 from __future__ import annotations
 
 import signal
+from dataclasses import asdict
 from pathlib import Path
 from threading import Event
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,8 +23,12 @@ from curator_app.cli._output import (
     to_stderr,
 )
 
-PortOption = Annotated[int, typer.Option(help="Port on 127.0.0.1.", min=1, max=65_535)]
+if TYPE_CHECKING:
+    from pipeline.workspace import Workspace
+
+PortOption = Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65_535)]
 DEFAULT_PORT = 8501
+DEFAULT_HOST = "127.0.0.1"
 
 
 def init(
@@ -48,26 +53,34 @@ def init(
 
 
 def serve(
+    host: Annotated[
+        str,
+        typer.Option(help="Address to listen on; beyond this computer only with accounts and a secret key."),
+    ] = DEFAULT_HOST,
     port: PortOption = DEFAULT_PORT,
     browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
     workspace: WorkspaceOption = None,
 ) -> None:
-    """Open the app for this computer (127.0.0.1), with a worker for long work."""
+    """Open the app, for this computer unless --host says otherwise, with a worker for long work."""
     with opened_workspace(workspace) as opened:
-        _serve(opened.root, port, browser)
+        _serve(opened, host, port, browser)
 
 
-def _serve(root: Path, port: int, browser: bool) -> None:
+def _serve(opened: Workspace, host: str, port: int, browser: bool) -> None:
     from curator_app.server import serve as serve_app
+    from pipeline.permissions import Permission
 
-    serve_app(root, port=port, open_browser=browser)
+    opened.actor.require(Permission.MANAGE_WORKSPACE)
+    serve_app(opened.root, host=host, port=port, open_browser=browser)
 
 
 def worker(workspace: WorkspaceOption = None) -> None:
     """Run queued jobs until stopped; `serve` starts one of its own."""
     with opened_workspace(workspace) as opened:
+        from pipeline.permissions import Permission
         from pipeline.worker import run_worker
 
+        opened.actor.require(Permission.MANAGE_WORKSPACE)
         stop = Event()
         for name in (signal.SIGINT, signal.SIGTERM):
             signal.signal(name, lambda *_: stop.set())
@@ -117,4 +130,33 @@ def demo(
         raise typer.Exit(EXIT_NOTHING_USABLE)
     if serve_app:
         with opened_workspace(summary.root) as opened:
-            _serve(opened.root, port, browser)
+            _serve(opened, DEFAULT_HOST, port, browser)
+
+
+def retention(
+    apply: Annotated[bool, typer.Option("--apply", help="Delete what was kept long enough.")] = False,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what is kept of people, for how long and why; --apply deletes what was kept long enough."""
+    with opened_workspace(workspace) as opened:
+        from pipeline.people import apply_retention, retention_rules
+        from pipeline.permissions import Permission
+
+        if apply:
+            counts = apply_retention(opened)
+            if as_json:
+                print_json({"deleted": counts})
+            else:
+                print_text(f"Deleted: {', '.join(f'{count} {what}' for what, count in counts.items())}.")
+            return
+        opened.actor.require(Permission.OWN_ACCOUNT)
+        rules = retention_rules(opened.settings)
+        if as_json:
+            print_json([asdict(rule) for rule in rules])
+        else:
+            print_table(
+                "What is kept of people",
+                ("what", "how long", "setting", "why"),
+                [(rule.what, rule.how_long, rule.setting, rule.why) for rule in rules],
+            )

@@ -2,6 +2,7 @@
 
 from curator_app.components._draft_keeper import draft_keeper
 from curator_app.components._keyboard import Key, keyboard
+from curator_app.components._leave import leave_for
 from curator_app.components._picker import (
     PickerAction,
     PickerBin,
@@ -9,6 +10,7 @@ from curator_app.components._picker import (
     PickerPage,
     roi_picker,
 )
+from curator_app.components._sign_out import sign_out_button
 from curator_app.components._slide_list import SlideCard, slide_list
 from curator_app.components._viewer import RoiBox, ViewedSlide, roi_image, slide_viewer
 
@@ -23,8 +25,10 @@ __all__ = [
     "ViewedSlide",
     "draft_keeper",
     "keyboard",
+    "leave_for",
     "roi_image",
     "roi_picker",
+    "sign_out_button",
     "slide_list",
     "slide_viewer",
 ]

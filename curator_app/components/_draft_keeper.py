@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from curator_app.components._assets import component_from
+from curator_app.session import workspace
 
 _mount = component_from("draft_keeper")
 
@@ -20,4 +21,6 @@ def draft_keeper(name: str, *, writing: str, fields: Mapping[str, str]) -> None:
         fields: the Streamlit key of each field's text area, text input or radio group (kept as a place).
     """
     kind = name.partition("_")[0]
-    _mount(key=f"draft_{kind}", data={"name": name, "writing": writing, "fields": dict(fields)})
+    # Whoever signs in next in this browser must not get the text: the route takes it for this account only.
+    account = workspace().actor.account_id
+    _mount(key=f"draft_{kind}", data={"name": name, "account": account, "writing": writing, "fields": dict(fields)})

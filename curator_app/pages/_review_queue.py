@@ -24,9 +24,10 @@ from curator_app.drafts import DraftStore
 from curator_app.item_changes import changed_fields
 from curator_app.layout import key_label, mark, organ_words, show_problems
 from curator_app.pages._edit_form import Editing, edit_form, editing, last_edited, start_editing, stop_editing, unsaved
-from curator_app.session import who, workspace
+from curator_app.session import may, who, workspace
 from pipeline.errors import InputError
 from pipeline.item_store import content_of
+from pipeline.permissions import Permission
 from pipeline.review import (
     REVIEWABLE,
     ItemEntry,
@@ -77,7 +78,7 @@ def review_queue(entries: Sequence[ItemEntry], choose_view: Callable[[], None]) 
         _actions(None, None)
         st.html(
             '<div class="hc-empty" role="status"><p><strong>Nothing here under this filter.</strong></p>'
-            "<p>Choose another state under Filter, or write items from more seeds.</p></div>"
+            "<p>Choose another state under Filter.</p></div>"
         )
         return
     entry = queue[place]
@@ -156,41 +157,45 @@ def _go(item_id: str | None) -> None:
 
 
 def _actions(entry: ItemEntry | None, following: ItemEntry | None) -> None:
-    """Draw the line of decisions, always in one place; what cannot be done now is greyed."""
+    """Draw the line of what one may do, always in one place; what cannot be done now is greyed."""
     waits = entry is not None and entry.item.state in REVIEWABLE
     busy = entry is not None and _edited(entry) is not None
     seen = (entry.item.id, entry.item.row_version) if entry else ("", 0)
     after = following.item.id if following else None
-    back = _undoable(entry)
-    gone = entry is None or entry.item.state == "withdrawn"
+    decides = may(Permission.DECIDE_ITEMS)
     # Callbacks, since they run with what the person saw: the queue may have moved on by the time it is drawn again.
     with st.container(horizontal=True, vertical_alignment="center", key="action_line"):
-        st.button(
-            key_label("Approve", "a"),
-            key="approve",
-            type="primary",
-            disabled=not waits or busy,
-            on_click=_approve,
-            args=(*seen, after),
-        )
-        st.button(key_label("Edit", "e"), key="edit", disabled=not waits or busy, on_click=_edit, args=(entry,))
-        st.button(
-            key_label("Reject", "r"),
-            key="reject",
-            disabled=not waits or busy,
-            on_click=_ask,
-            args=(_Asked("reject", *seen, after),),
-        )
-        # An edit of an item that somebody decided meanwhile goes on after the decision is taken back.
-        held = back is None or (busy and waits)
-        st.button(key_label("Undo", "u"), key="undo", disabled=held, on_click=_undo, args=(back,))
-        st.button(
-            "Withdraw",
-            key="withdraw",
-            disabled=gone or busy,
-            on_click=_ask,
-            args=(_Asked("withdraw", *seen, after),),
-        )
+        if decides:
+            st.button(
+                key_label("Approve", "a"),
+                key="approve",
+                type="primary",
+                disabled=not waits or busy,
+                on_click=_approve,
+                args=(*seen, after),
+            )
+        if may(Permission.EDIT_ITEMS):
+            st.button(key_label("Edit", "e"), key="edit", disabled=not waits or busy, on_click=_edit, args=(entry,))
+        if decides:
+            st.button(
+                key_label("Reject", "r"),
+                key="reject",
+                disabled=not waits or busy,
+                on_click=_ask,
+                args=(_Asked("reject", *seen, after),),
+            )
+            back = _undoable(entry)
+            # An edit of an item that somebody decided meanwhile goes on after the decision is taken back.
+            held = back is None or (busy and waits)
+            st.button(key_label("Undo", "u"), key="undo", disabled=held, on_click=_undo, args=(back,))
+        if may(Permission.WITHDRAW_ITEMS):
+            st.button(
+                "Withdraw",
+                key="withdraw",
+                disabled=entry is None or entry.item.state == "withdrawn" or busy,
+                on_click=_ask,
+                args=(_Asked("withdraw", *seen, after),),
+            )
         said, fault = st.session_state.get(_SAID, ""), st.session_state.get(_FAULT)
         st.html(f'<p class="hc-facts" role="status" id="hc-said">{said}</p>')
     if isinstance(fault, InputError):
@@ -200,7 +205,8 @@ def _actions(entry: ItemEntry | None, following: ItemEntry | None) -> None:
 
 def _edited(entry: ItemEntry) -> Editing | None:
     open_edit = editing()
-    return open_edit if open_edit is not None and open_edit.item_id == entry.item.id else None
+    mine = open_edit is not None and open_edit.item_id == entry.item.id and may(Permission.EDIT_ITEMS)
+    return open_edit if mine else None
 
 
 def _ask(asked: _Asked) -> None:
@@ -352,7 +358,7 @@ def _text(entry: ItemEntry, history: ItemHistory) -> int:
                 required=True,
                 label_visibility="collapsed",
             )
-    if unsaved(entry):
+    if may(Permission.EDIT_ITEMS) and unsaved(entry):
         st.html('<p class="hc-flag">✎ An edit of this item is not saved yet: press Edit to go on with it.</p>')
     content = content_of(history.versions[chosen - 1])
     body = section("As the reader sees it", item_html(content))

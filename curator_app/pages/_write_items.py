@@ -10,9 +10,10 @@ import streamlit as st
 from curator_app.components.safety_html import category_name
 from curator_app.job_progress import start_job, watch_jobs
 from curator_app.layout import empty_state, key_label, mark, organ_words, plain
-from curator_app.session import workspace
+from curator_app.session import may, workspace
 from evaluation.models import ModelConfigurationError, is_offline
 from pipeline.jobs import list_jobs
+from pipeline.permissions import Permission
 from pipeline.seeds import SeedEntry, list_seeds
 from pipeline.variants import choose_models
 
@@ -25,19 +26,31 @@ _ABOUT = {
 
 
 def write_items(pending: Sequence[str]) -> None:
-    """Show what waits and start the job that writes it."""
+    """Show what waits, and to who may start it the job that writes it."""
     watch_jobs("generate")
     waiting_ids = set(pending)
     seeds = [entry for entry in list_seeds(workspace()) if entry.seed.id in waiting_ids]
+    writes = may(Permission.GENERATE_ITEMS)
     if not seeds:
+        more = " Write more seeds, or review the items that there are." if writes else ""
         empty_state(
             "No seed waits for items.",
-            "Every seed question has its items. Write more seeds, or review the items that there are.",
+            f"Every seed question has its items.{more}",
             page="write_seeds",
             link="Write seeds",
         )
         return
     failed = [entry for entry in seeds if entry.seed.state == "failed"]
+    if writes:
+        _action(seeds)
+    if failed:
+        _table("Failed", f"{len(failed)} failed before; they are tried again with the others.", failed)
+    fresh = [entry for entry in seeds if entry.seed.state != "failed"]
+    if fresh:
+        _table("Waiting", "", fresh)
+
+
+def _action(seeds: Sequence[SeedEntry]) -> None:
     generator, checker = _models()
     running = any(job.active and job.kind == "generate" for job in list_jobs(workspace()))
     words = f"Write items for {len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'}"
@@ -49,11 +62,6 @@ def write_items(pending: Sequence[str]) -> None:
         )
     if pressed:
         _start(generator, checker, [entry.seed.id for entry in seeds])
-    if failed:
-        _table("Failed", f"{len(failed)} failed before; they are tried again with the others.", failed)
-    fresh = [entry for entry in seeds if entry.seed.state != "failed"]
-    if fresh:
-        _table("Waiting", "", fresh)
 
 
 def _models() -> tuple[str, str]:

@@ -14,11 +14,12 @@ from curator_app.job_progress import watch_jobs
 from curator_app.layout import empty_state, key_label, page_head, show_problems
 from curator_app.pages._inside_run import RunRead, inside_run
 from curator_app.pages._start_evaluation import start_evaluation
-from curator_app.session import workspace
+from curator_app.session import may, workspace
 from db.tables import Release, Run
 from evaluation.vqa import DEFAULT_ROTATIONS, Configuration
 from pipeline.benchmarks import list_runs, load_results
 from pipeline.errors import InputError
+from pipeline.permissions import Permission
 from pipeline.releases import list_releases
 
 _CHOSEN, _STARTING = "benchmark_run", "benchmark_starting"
@@ -28,13 +29,21 @@ _KEYS = (Key("e", "Open or close the form that starts an evaluation", button="ev
 
 def show() -> None:
     """Draw the page."""
-    page_head("Benchmark", "Score models on a release, then see where and how they fail", keys=_KEYS)
+    evaluates = may(Permission.EVALUATE)
+    page_head(
+        "Benchmark",
+        "Score models on a release, then see where and how they fail" if evaluates else "Where and how models fail",
+        keys=_KEYS if evaluates else (),
+    )
     st.html(item_style())
     releases, runs = list_releases(workspace()), list_runs(workspace())
     watch_jobs("evaluate")
-    _start(releases, runs)
+    if evaluates:
+        _start(releases, runs)
     if not runs:
-        if not releases:
+        if not evaluates:
+            empty_state("No run yet.", "Coordinators evaluate models; their runs appear here.")
+        elif not releases:
             empty_state(
                 "No release and no run yet.",
                 "Build a release first, or name a benchmark's folder above.",

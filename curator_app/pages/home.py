@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -10,11 +10,12 @@ import streamlit as st
 
 from curator_app.components import Key
 from curator_app.job_progress import watch_jobs
-from curator_app.layout import go_to, key_label, mark, page_head, plain
-from curator_app.rail import page_of
+from curator_app.layout import empty_state, go_to, key_label, mark, page_head, plain
+from curator_app.rail import entry_of, may_open, page_of
 from curator_app.session import workspace
 from pipeline.jobs import JOB_KINDS, list_jobs
 from pipeline.overview import Overview, overview
+from pipeline.permissions import Actor, Permission
 
 _KEYS = (Key("n", "Go to what is next", button="next_button"),)
 
@@ -33,58 +34,78 @@ _PURPOSES = {
 
 @dataclass(frozen=True)
 class NextStep:
-    """What to do next: the button's words, why, the page, and ROIs that it is about."""
+    """What to do next: the button's words, why, the page, what it takes, and ROIs that it is about."""
 
     words: str
     why: str
     page: str
+    permission: Permission
     rois: tuple[str, ...] = ()
 
 
-def next_step(counts: Overview) -> NextStep:
-    """Return the first workflow, in the order of the work, that waits for a person."""
+def next_step(counts: Overview, actor: Actor) -> NextStep | None:
+    """Return the first workflow, in the order of the work, that waits for this person; None where none does."""
+    return next((step for step in _steps(counts) if actor.may(step.permission)), None)
+
+
+def _steps(counts: Overview) -> Iterator[NextStep]:
+    """Yield what waits, in the order of the work."""
     rois, seeds, items = counts.rois, counts.seeds, counts.items
     everything = counts.selected_rois
     if not counts.slides and not rois.get("selected"):
-        return NextStep("Add slides", "The workspace is empty: start with whole-slide images.", "slides")
-    if not rois.get("candidate") and not rois.get("selected"):
-        return NextStep("Sample ROIs", "There are slides, but no candidates yet.", "sample_rois")
-    if not rois.get("selected"):
-        return NextStep("Pick ROIs", "There are candidates, but none is selected.", "sample_rois")
+        why = "The workspace is empty: start with whole-slide images."
+        yield NextStep("Add slides", why, "slides", Permission.ADD_SLIDES)
+    elif not rois.get("candidate") and not rois.get("selected"):
+        why = "There are slides, but no candidates yet."
+        yield NextStep("Sample ROIs", why, "sample_rois", Permission.CHOOSE_ROIS)
+    elif not rois.get("selected"):
+        why = "There are candidates, but none is selected."
+        yield NextStep("Pick ROIs", why, "sample_rois", Permission.CHOOSE_ROIS)
     if counts.rois_without_seed:
-        number = _count(counts.rois_without_seed, "selected ROI has", "selected ROIs have")
-        return NextStep("Write seeds", f"{number} no seed question yet.", "write_seeds", counts.unasked_rois)
+        why = f"{_count(counts.rois_without_seed, 'selected ROI has', 'selected ROIs have')} no seed question yet."
+        yield NextStep("Write seeds", why, "write_seeds", Permission.WRITE_SEEDS, counts.unasked_rois)
     if seeds.get("written"):
-        number = _count(seeds["written"], "seed waits", "seeds wait")
-        return NextStep("Generate items", f"{number} to become items.", "items", everything)
+        why = f"{_count(seeds['written'], 'seed waits', 'seeds wait')} to become items."
+        yield NextStep("Generate items", why, "items", Permission.GENERATE_ITEMS, everything)
     if counts.items_waiting:
-        number = _count(counts.items_waiting, "item waits", "items wait")
-        return NextStep("Review items", f"{number} for a decision.", "items", counts.waiting_rois)
+        why = f"{_count(counts.items_waiting, 'item waits', 'items wait')} for a decision."
+        yield NextStep("Review items", why, "items", Permission.DECIDE_ITEMS, counts.waiting_rois)
     if items.get("approved"):
-        number = _count(items["approved"], "approved item is", "approved items are")
-        return NextStep("Build a release", f"{number} in no release yet.", "releases", everything)
-    if counts.releases and not counts.runs:
-        return NextStep("Evaluate a model", "There is a release, but no run on it.", "benchmark", everything)
+        why = f"{_count(items['approved'], 'approved item is', 'approved items are')} in no release yet."
+        yield NextStep("Build a release", why, "releases", Permission.BUILD_RELEASES, everything)
     if counts.releases and not counts.model_runs:
-        why = "Only built-in baselines were run on the release."
-        return NextStep("Evaluate a model", why, "benchmark", everything)
+        why = (
+            "Only built-in baselines were run on the release."
+            if counts.runs
+            else ("There is a release, but no run on it.")
+        )
+        yield NextStep("Evaluate a model", why, "benchmark", Permission.EVALUATE, everything)
     why = "Nothing waits; more seed questions make a larger benchmark."
-    return NextStep("Write seeds", why, "write_seeds", everything)
+    yield NextStep("Write seeds", why, "write_seeds", Permission.WRITE_SEEDS, everything)
 
 
 def show() -> None:
-    """Draw the page."""
+    """Draw the page; what the workspace holds is shown only to who may see its items."""
+    actor = workspace().actor
+    if not actor.may(Permission.VIEW_ITEMS):
+        page_head("Home", "")
+        empty_state("You have no study yet.", "Your coordinator will tell you when there is one to answer.")
+        return
     counts = overview(workspace())
-    page_head("Home", f"Workspace {workspace().root}", keys=_KEYS)
-    _next(next_step(counts))
+    step = next_step(counts, actor)
+    page_head("Home", f"Workspace {workspace().root}", keys=_KEYS if step else ())
+    _next(step)
     _workflows(counts)
     _warnings(counts)
     _jobs()
 
 
-def _next(step: NextStep) -> None:
+def _next(step: NextStep | None) -> None:
     with st.container(border=True, key="next_step"):
-        st.html(f'<p class="hc-facts">Next</p><p class="hc-next">{escape(step.why)}</p>')
+        why = step.why if step else "Nothing waits for you."
+        st.html(f'<p class="hc-facts">Next</p><p class="hc-next">{escape(why)}</p>')
+        if step is None:
+            return
         if st.button(key_label(step.words, "n"), type="primary", key="next_button"):
             go_to(step.page)
         if step.rois:
@@ -100,7 +121,10 @@ def _workflows(counts: Overview) -> None:
         for page, there, waits in _lines(counts):
             with st.container(horizontal=True, vertical_alignment="center", wrap=False, key=f"line_{page}"):
                 with st.container(width=170):
-                    st.page_link(page_of(page))
+                    if may_open(page):
+                        st.page_link(page_of(page))
+                    else:
+                        st.html(f'<p class="hc-not-mine">{escape(entry_of(page).name)}</p>')
                 st.html(f'<p class="hc-line"><span>{there}</span><strong>{waits}</strong></p>')
 
 

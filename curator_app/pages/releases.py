@@ -23,11 +23,16 @@ from curator_app.layout import (
     organ_words,
     page_head,
     plain,
+    refusals_shown,
     show_problems,
 )
-from curator_app.session import who, workspace
+from curator_app.pages._sign_release import sign_button, signatures_html
+from curator_app.rail import may_open
+from curator_app.session import may, who, workspace
 from db.tables import Release
 from pipeline.errors import InputError
+from pipeline.people import list_signatures
+from pipeline.permissions import Permission
 from pipeline.releases import (
     ANNOTATION_LICENCE,
     MANIFEST_FILE,
@@ -55,7 +60,8 @@ _ROI_PAGE = ("sample_rois", "Open Sample ROIs")
 
 def show() -> None:
     """Draw the page."""
-    page_head("Releases", "Freeze approved items as a benchmark that opens with the usual tools", keys=KEYS)
+    purpose = "Freeze approved items as a benchmark that opens with the usual tools"
+    page_head("Releases", purpose, keys=KEYS if may(Permission.BUILD_RELEASES) else ())
     st.html(item_style())
     gate = release_gate(workspace())
     releases = list_releases(workspace())
@@ -70,11 +76,16 @@ def show() -> None:
 
 def _next_release(gate: Gate) -> None:
     """Draw contents, gate, names and card."""
+    with refusals_shown():
+        _contents_and_card(gate)
+
+
+def _contents_and_card(gate: Gate) -> None:
     left, right = st.columns([1, 1], gap="large")
     with left:
         st.subheader("Next release", anchor=False)
         _checklist(gate)
-        if gate.entries:
+        if gate.entries and may(Permission.BUILD_RELEASES):
             _form(gate)
         _built()
     with right:
@@ -112,7 +123,7 @@ def _checklist(gate: Gate) -> None:
         page, link = next((to for start, to in _MENDED_ON.items() if problem.startswith(start)), _ROI_PAGE)
         with st.container(horizontal=True, vertical_alignment="center", key=f"fault_{number}"):
             st.markdown(f"✕ {plain(problem)}")
-            if st.button(link, key=f"mend_{number}"):
+            if may_open(page) and st.button(link, key=f"mend_{number}"):
                 go_to(page)
 
 
@@ -198,20 +209,22 @@ def _card(gate: Gate) -> None:
 
 
 def _release(release: Release) -> None:
+    signatures = list_signatures(workspace(), release.id)
     with st.container(border=True, key=f"release_{release.id}"):
         with st.container(horizontal=True, vertical_alignment="center"):
             signed = "✓ signed" if release.signed else "○ unsigned"
             st.html(
                 f'<p class="hc-release"><strong>{escape(release.name)} {escape(release.version)}</strong> '
-                f"{_items(release.item_count)} on {release.image_count} images · {signed} · "
+                f"{_items(release.item_count)} on {release.image_count} images · {signed} · built "
                 f"{local_time(release.created_at)} by {escape(release.created_by)}</p>"
             )
+            sign_button(release, signatures)
             if st.button("Verify files", key=f"verify_{release.id}", help="Compare every file's SHA-256"):
                 st.session_state[_VERIFIED] = (release.id, _verified(release))
         verified = st.session_state.get(_VERIFIED)
         if verified is not None and verified[0] == release.id:
             _show_verified(verified[1])
-        st.html(_files_html(release))
+        st.html(signatures_html(signatures) + _files_html(release))
 
 
 def _verified(release: Release) -> list[str]:

@@ -7,31 +7,38 @@ import streamlit as st
 from curator_app.components import Key, RoiBox, SlideCard, ViewedSlide, slide_list, slide_viewer
 from curator_app.job_progress import start_job, watch_jobs
 from curator_app.layout import empty_state, key_label, page_head, show_problems
-from curator_app.session import workspace
+from curator_app.session import may, workspace
 from db.tables import Slide
 from pipeline.errors import InputError
 from pipeline.ingest import checked_field, list_slides, organ_name
+from pipeline.permissions import Permission
 from pipeline.rois import list_rois
 
 LIST_WIDTH_PX = 380
 
-_KEYS = (
-    Key("a", "Add slides", button="add_slides"),
-    Key("+", "Zoom in (while the viewer has the focus; − zooms out, arrows pan)"),
-)
+_ADD_KEYS = (Key("a", "Add slides", button="add_slides"),)
+_VIEW_KEYS = (Key("+", "Zoom in (while the viewer has the focus; − zooms out, arrows pan)"),)
 
 
 def show() -> None:
     """Draw the page."""
-    page_head("Slides", "Add whole-slide images and look at them.", keys=_KEYS)
+    adds = may(Permission.ADD_SLIDES)
+    page_head(
+        "Slides",
+        "Add whole-slide images and look at them." if adds else "Look at the whole-slide images.",
+        keys=(*_ADD_KEYS, *_VIEW_KEYS) if adds else _VIEW_KEYS,
+    )
     slides = list_slides(workspace())
     with st.container(horizontal=True, vertical_alignment="center", key="slides_bar"):
         if slides:
-            if st.button(key_label("Add slides", "a"), key="add_slides", icon=":material/add:"):
+            if adds and st.button(key_label("Add slides", "a"), key="add_slides", icon=":material/add:"):
                 st.dialog("Add slides", width="medium")(_add_form)()
             show_candidates = st.toggle("Show candidates", value=False, key="slides_candidates")
     watch_jobs("add_slides")
     if not slides:
+        if not adds:
+            empty_state("There is no slide yet.", "Coordinators and authors add them; they appear here then.")
+            return
         empty_state("There is no slide yet.", "Name a file or a folder on this machine and say what it shows.")
         with st.container(width=640):
             _add_form()

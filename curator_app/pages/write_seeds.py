@@ -24,11 +24,12 @@ from curator_app.layout import (
     plain,
     show_problems,
 )
-from curator_app.session import who, workspace
+from curator_app.session import may, who, workspace
 from db.tables import Roi, Seed, Slide
 from evaluation.items import CATEGORIES, describe_categories
 from evaluation.slides import SlideError
 from pipeline.errors import ConflictError, InputError
+from pipeline.permissions import Permission
 from pipeline.rois import list_rois, reject_roi, select_roi
 from pipeline.seeds import SEED_COLUMNS, SeedText, drop_seed, import_seeds, list_seeds, save_seed
 
@@ -61,7 +62,7 @@ def _keys() -> list[Key]:
         Key("Ctrl+Enter", "Save and go to the next ROI without a seed", button="save_seed"),
         Key("k", "Skip: go to the next ROI", button="skip_roi"),
         Key("b", "Go back to the ROI before", button="back_roi"),
-        Key("d", "Drop the ROI with a reason", button="drop_roi"),
+        *([Key("d", "Drop the ROI with a reason", button="drop_roi")] if may(Permission.CHOOSE_ROIS) else []),
         Key("n", "Show the neighbourhood on the slide, or the ROI again", button="neighbourhood"),
         Key("u", "Take back what was done last", button="undo_seed"),
         *categories,
@@ -191,8 +192,9 @@ def _form(roi: Roi, place: int, queue: list[tuple[Roi, Slide]], seeds: dict[str,
     with st.container(horizontal=True, gap="small", key="form_buttons"):
         st.button(key_label("Back", "b"), key="back_roi", on_click=_go, args=(queue, place - 1))
         st.button(key_label("Skip", "k"), key="skip_roi", on_click=_go, args=(queue, place + 1))
-        with st.popover(key_label("Drop", "d"), key="drop_roi"):
-            _drop_form(roi, place, queue)
+        if may(Permission.CHOOSE_ROIS):
+            with st.popover(key_label("Drop", "d"), key="drop_roi"):
+                _drop_form(roi, place, queue)
     _last()
     st.text_input("Notes", key=draft.key("notes"), on_change=draft.keep)
     draft.keep_while_typed()

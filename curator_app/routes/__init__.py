@@ -1,9 +1,30 @@
-"""Pictures over HTTP: ROI images, thumbnails and slide tiles, behind the same guard as the pages."""
+"""What the server answers besides Streamlit: signing in, pictures, drafts and downloads, all behind one guard."""
 
+from curator_app.routes._account_pages import account_routes
+from curator_app.routes._downloads import download_address, download_routes, downloadable
 from curator_app.routes._drafts import draft_routes
-from curator_app.routes._guard import LocalGuard
+from curator_app.routes._guard import Guard, answered_names
 from curator_app.routes._open_slides import OpenSlides
 from curator_app.routes._page_shell import PageShell, nothing_else
 from curator_app.routes._pictures import picture_routes
+from curator_app.routes._protected import ProtectedRoute
+from curator_app.routes._provider import ProviderAnswers, provider_routes
+from curator_app.routes._scripts import script_routes
 
-__all__ = ["LocalGuard", "OpenSlides", "PageShell", "draft_routes", "nothing_else", "picture_routes"]
+__all__ = [
+    "Guard",
+    "OpenSlides",
+    "PageShell",
+    "ProtectedRoute",
+    "ProviderAnswers",
+    "account_routes",
+    "answered_names",
+    "download_address",
+    "download_routes",
+    "downloadable",
+    "draft_routes",
+    "nothing_else",
+    "picture_routes",
+    "provider_routes",
+    "script_routes",
+]

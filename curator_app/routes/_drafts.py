@@ -8,27 +8,28 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
 from curator_app.drafts import DraftStore
+from curator_app.routes._protected import ProtectedRoute, who_asks
 from pipeline.errors import InputError
+from pipeline.permissions import Permission
 from pipeline.workspace import Workspace
 
 MAX_BYTES = 200_000
 
 
 class _Typed(BaseModel):
-    """What the browser sends: one act of writing and its texts by field."""
+    """What the browser sends: who writes, one act of writing, and its texts by field."""
 
     model_config = ConfigDict(extra="forbid")
 
+    account: str = Field(max_length=64)
     writing: str = Field(max_length=64)
     fields: dict[str, str]
 
 
-def draft_routes(workspace: Workspace) -> list[Route]:
+def draft_routes(workspace: Workspace) -> list[ProtectedRoute]:
     """Return the route that keeps the drafts of a workspace."""
-    store = DraftStore(workspace)
 
     async def keep(request: Request) -> Response:
         body = b""
@@ -38,14 +39,22 @@ def draft_routes(workspace: Workspace) -> list[Route]:
                 return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A draft has at most {MAX_BYTES} bytes.")
         try:
             typed = _Typed.model_validate_json(body)
+            actor = who_asks(request).actor
+            if typed.account != actor.account_id:
+                # The page was opened by somebody who has signed out since.
+                return _refused(HTTPStatus.UNAUTHORIZED, "This text was typed by somebody else.")
+            store = DraftStore(workspace.acting_as(actor))
             await run_in_threadpool(store.receive, request.path_params["name"], typed.writing, typed.fields)
         except ValidationError:
-            return _refused(HTTPStatus.UNPROCESSABLE_ENTITY, "This is no draft: a writing and its fields as JSON.")
+            return _refused(
+                HTTPStatus.UNPROCESSABLE_ENTITY, "This is no draft: an account, a writing and its fields as JSON."
+            )
         except InputError as error:
             return _refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message)
         return Response(status_code=HTTPStatus.NO_CONTENT)
 
-    return [Route("/api/drafts/{name}", keep, methods=["POST"])]
+    # Whatever it is a draft of, it is kept for its writer alone; saving it asks for more.
+    return [ProtectedRoute("/api/drafts/{name}", keep, Permission.OWN_ACCOUNT, methods=["POST"])]
 
 
 def _refused(status: HTTPStatus, message: str) -> JSONResponse:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from html import escape
 from pathlib import Path
@@ -11,11 +12,17 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import file_util
 
-from curator_app.routes._guard import NOT_PAGES
+from curator_app.routes._guard import NOT_PAGES, WAY_IN
 
 # Without it, Streamlit's script looks for the server below the page's own address first, which is an error in
 # the browser's console at every reload.
 _WHERE = '<script>window.__streamlit = { BACKEND_BASE_URL: window.location.origin + "/" };</script>'
+
+# No module: it must have run before Streamlit's script does.
+_SESSION = '<script src="/vendor/session.js"></script>'
+
+_STREAMLITS_ICON = re.compile(r'<link rel="shortcut icon"[^>]*>')
+_STREAMLITS_DESCRIPTION = re.compile(r'<link rel="service-desc"[^>]*>')
 
 _NO_PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>No such page · Histocurator</title>
 <style>body {{ font: 16px system-ui, sans-serif; margin: 4rem auto; max-width: 34rem; padding: 0 1rem;
@@ -41,7 +48,7 @@ class PageShell:
         asked = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
         if asked and path.removeprefix("/") in self._pages:
             answer = HTMLResponse(self._shell(), headers={"Cache-Control": "no-cache"})
-        elif asked and "/" in path.strip("/") and not path.startswith((*NOT_PAGES, "//")):
+        elif asked and "/" in path.strip("/") and not path.startswith((*NOT_PAGES, *WAY_IN, "//")):
             answer = HTMLResponse(_NO_PAGE.format(path=escape(path)), status_code=404)
         else:
             await self._app(scope, receive, send)
@@ -52,7 +59,9 @@ class PageShell:
         if self._html is None:
             html = (Path(file_util.get_static_dir()) / "index.html").read_text(encoding="utf-8")
             html = html.replace("<title>Streamlit</title>", "<title>Histocurator</title>")
-            self._html = html.replace("<head>", f"<head>{_WHERE}", 1)
+            html = _STREAMLITS_ICON.sub('<link rel="icon" type="image/svg+xml" href="/vendor/icon.svg">', html)
+            html = _STREAMLITS_DESCRIPTION.sub("", html)
+            self._html = html.replace("<head>", f"<head>{_WHERE}{_SESSION}", 1)
         return self._html
 
 

@@ -14,8 +14,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from curator_app.routes._open_slides import OpenSlides
+from curator_app.routes._protected import ProtectedRoute
 from db.tables import Roi, Slide
 from evaluation.slides import SlideError, TileNotFoundError
+from pipeline.permissions import Permission
 from pipeline.workspace import Workspace
 
 KEEP = "private, max-age=86400, immutable"
@@ -24,22 +26,30 @@ KEEP = "private, max-age=86400, immutable"
 VIEWER_SCRIPT = "components/viewer/vendor/openseadragon.min.js"
 
 _Row = TypeVar("_Row", Roi, Slide)
-_Handler = Callable[[Request], Response]
 
 
 def picture_routes(workspace: Workspace, slides: OpenSlides) -> list[Route]:
     """Return the routes of a workspace's pictures and of the viewer's script."""
     pictures = _Pictures(workspace, slides)
-    paths: dict[str, _Handler] = {
+    paths = {
         "/api/rois/{id}/image": pictures.roi_image,
         "/api/rois/{id}/thumbnail": pictures.roi_thumbnail,
         "/api/slides/{id}/thumbnail": pictures.slide_thumbnail,
         "/api/slides/{id}/deepzoom.dzi": pictures.descriptor,
         "/api/slides/{id}/deepzoom.json": pictures.descriptor_json,
         "/api/slides/{id}/tiles/{level:int}/{column:int}_{row:int}.jpeg": pictures.tile,
-        "/vendor/openseadragon.min.js": viewer_script,
     }
-    return [Route(path, handler, methods=["GET"]) for path, handler in paths.items()]
+    return [
+        *(ProtectedRoute(path, handler, Permission.VIEW_SLIDES, methods=["GET"]) for path, handler in paths.items()),
+        Route("/vendor/openseadragon.min.js", viewer_script, methods=["GET"]),
+        Route("/vendor/icon.svg", icon, methods=["GET"]),
+    ]
+
+
+def icon(_request: Request) -> Response:
+    """Return the picture of the browser's tab."""
+    data = resources.files("curator_app").joinpath("icon.svg").read_bytes()
+    return Response(data, media_type="image/svg+xml", headers={"Cache-Control": "private, max-age=86400"})
 
 
 def viewer_script(_request: Request) -> Response:

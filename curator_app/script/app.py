@@ -3,18 +3,21 @@
 It stands in a folder of its own: beside a folder `pages`, Streamlit would list every module there as a page.
 """
 
-from pathlib import Path
-
 import streamlit as st
 
-from curator_app.rail import RAIL, page_of
+from curator_app.rail import RAIL, own_rail, page_of
+from curator_app.rail_foot import rail_foot
+from curator_app.session import signed_in, take_tab
+from curator_app.signed_out import show_signed_out
 
 SIDEBAR_WIDTH_PX = 200
 
-st.set_page_config(
-    page_title="Histocurator",
-    page_icon=Path(__file__).parent.parent / "icon.svg",
-    layout="wide",
-    initial_sidebar_state=SIDEBAR_WIDTH_PX,
-)
-st.navigation([page_of(entry.module) for entry in RAIL], expanded=True).run()
+st.set_page_config(page_title="Histocurator", layout="wide", initial_sidebar_state=SIDEBAR_WIDTH_PX)
+if (known := signed_in()) is None:
+    show_signed_out()
+else:
+    take_tab(known)
+    own = own_rail(known.actor)
+    chosen = st.navigation([page_of(entry.module, in_rail=entry in own) for entry in RAIL], expanded=True)
+    rail_foot(known)
+    chosen.run()

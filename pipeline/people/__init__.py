@@ -1,12 +1,16 @@
 """The people of a workspace: accounts, invitations, sign-in, sessions, signatures, and how long each is kept."""
 
 from pipeline.people._accounts import (
+    MAX_DISPLAY_NAME,
+    NAME_RULE,
     PersonRow,
     accounts_exist,
     actor_of,
     add_account,
     change_own_display_name,
     change_own_password,
+    checked_display_name,
+    checked_name,
     close_account,
     command_line_actor,
     find_account,
@@ -16,6 +20,8 @@ from pipeline.people._accounts import (
     system_actor,
 )
 from pipeline.people._invitations import (
+    MAX_DAYS,
+    NEW_ACCOUNT,
     InvitationRow,
     Offer,
     accept_invitation,
@@ -26,7 +32,8 @@ from pipeline.people._invitations import (
     reset_link,
     withdraw_invitation,
 )
-from pipeline.people._passwords import checked_password
+from pipeline.people._links import permission_to_make
+from pipeline.people._passwords import PASSWORD_RULE, checked_password
 from pipeline.people._retention import Kept, apply_retention, retention_rules
 from pipeline.people._sessions import (
     OpenedSession,
@@ -44,15 +51,29 @@ from pipeline.people._sign_in import (
     sign_in,
     unlock,
 )
+from pipeline.people._signing import (
+    MEANING,
+    SignatureRow,
+    list_signatures,
+    restore_signature_file,
+    sign_release,
+)
 from pipeline.people._single_sign_on import account_of_claims, sign_in_with_claims
 
 __all__ = [
+    "MAX_DAYS",
+    "MAX_DISPLAY_NAME",
+    "MEANING",
+    "NAME_RULE",
+    "NEW_ACCOUNT",
+    "PASSWORD_RULE",
     "InvitationRow",
     "Kept",
     "Offer",
     "OpenedSession",
     "PersonRow",
     "SignInRefusedError",
+    "SignatureRow",
     "SignedIn",
     "TooManyAttemptsError",
     "accept_invitation",
@@ -63,6 +84,8 @@ __all__ = [
     "apply_retention",
     "change_own_display_name",
     "change_own_password",
+    "checked_display_name",
+    "checked_name",
     "checked_password",
     "close_account",
     "command_line_actor",
@@ -76,13 +99,17 @@ __all__ = [
     "list_invitations",
     "list_own_sessions",
     "list_people",
+    "list_signatures",
     "open_invitation",
+    "permission_to_make",
     "reset_by_link",
     "reset_link",
+    "restore_signature_file",
     "retention_rules",
     "set_roles",
     "sign_in",
     "sign_in_with_claims",
+    "sign_release",
     "signed_in",
     "system_actor",
     "unlock",

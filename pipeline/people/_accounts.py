@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlmodel import Session, col, or_, select
+from sqlmodel import Session, col, func, or_, select
 
 from db import new_id, record_event, utc_now
-from db.tables import Account, AccountSession, Invitation, Item, ItemVersion, ReviewDecision, Seed
+from db.tables import Account, AccountSession, AuditEvent, Invitation, Item, ItemVersion, ReviewDecision, Seed
 from evaluation.items import fault_of_text, normalise_text
 from pipeline.errors import InputError, NotFoundError
+from pipeline.people._links import withdraw_links
 from pipeline.people._passwords import checked_password, hash_password, password_fits
 from pipeline.permissions import Actor, Permission, Role, needs
 from pipeline.workspace import Workspace, operating_system_user
@@ -50,6 +51,17 @@ def system_actor(name: str) -> Actor:
     return Actor(name, frozenset())
 
 
+def ask_again(session: Session, actor: Actor, permission: Permission) -> None:
+    """Ask within a transaction whether the actor's account still allows what outlives a lost role.
+
+    Raises:
+        NotAllowedError: it was closed, or has lost the role since the actor was looked up.
+    """
+    account = session.get(Account, actor.account_id) if actor.account_id else None
+    if account is not None:
+        actor_of(account).require(permission)
+
+
 def command_line_actor(workspace: Workspace) -> Actor:
     """Return who works on the command line.
 
@@ -78,7 +90,21 @@ def find_account(workspace: Workspace, name: str) -> Account | None:
 
 def account_named(session: Session, name: str) -> Account | None:
     """Return the account of a sign-in name within a transaction."""
+    if not name.isprintable():
+        # Nobody has such a name, and a database may refuse to look for it.
+        return None
     return session.exec(select(Account).where(Account.name == name)).first()
+
+
+def account_meant(session: Session, typed: str) -> Account | None:
+    """Return the account of a sign-in name as people type it: case does not matter.
+
+    Names are given in small letters, but the account made with the workspace has its operating system's spelling.
+    """
+    if not typed.isprintable():
+        return None
+    same = or_(Account.name == typed, func.lower(Account.name) == typed.lower())
+    return session.exec(select(Account).where(same)).first()
 
 
 def open_account(session: Session, name: str) -> Account:
@@ -146,6 +172,7 @@ def add_account(
     name = checked_name(name)
     hashed = hash_password(checked_password(password, name=name))
     with workspace.writing() as session:
+        ask_again(session, workspace.actor, Permission.MANAGE_PEOPLE)
         return store_account(
             session, name, roles=checked_roles(roles), display_name=display_name, password_hash=hashed, who=who
         )
@@ -167,7 +194,7 @@ def store_account(
         InputError: the name is taken or not allowed.
     """
     name = checked_name(name)
-    if account_named(session, name) is not None:
+    if account_meant(session, name) is not None:
         raise InputError(f"The sign-in name {name!r} is taken; choose another one")
     account = Account(
         id=new_id("acc"),
@@ -232,19 +259,31 @@ def set_roles(workspace: Workspace, name: str, *, roles: Collection[str], who: s
     """
     wanted = checked_roles(roles)
     with workspace.writing() as session:
+        ask_again(session, workspace.actor, Permission.MANAGE_PEOPLE)
         account = open_account(session, name)
         if account.operating_system_owner and Role.ADMIN not in wanted:
             raise InputError(f"{name} made this workspace and stays admin: the command line acts as this account")
         if Role.ADMIN not in wanted:
             _keep_an_admin(session, account)
-        before = list(account.roles)
-        if before != wanted:
-            account.roles = wanted
-            session.add(account)
-            record_event(
-                session, who=who, action="set roles", row=account, old={"roles": before}, new={"roles": wanted}
-            )
+        store_roles(session, account, wanted, who=who)
         return account
+
+
+def store_roles(session: Session, account: Account, wanted: list[str], *, who: str) -> None:
+    """Write an account's roles in an open transaction; its open links that it could not make now are withdrawn."""
+    before = list(account.roles)
+    if before == wanted:
+        return
+    account.roles = wanted
+    session.add(account)
+    record_event(session, who=who, action="set roles", row=account, old={"roles": before}, new={"roles": wanted})
+    # Else somebody could keep an invitation to get the role back.
+    withdraw_links(
+        session,
+        col(Invitation.created_by) == account.name,
+        because=f"{account.name} may not invite like this any more",
+        unless_made_by=actor_of(account),
+    )
 
 
 @needs(Permission.MANAGE_PEOPLE)
@@ -267,6 +306,8 @@ def close_account(workspace: Workspace, name: str, *, reason: str, who: str, for
     reason = normalise_text(reason)
     if not reason:
         raise InputError("Say why the account is closed")
+    if (fault := fault_of_text(reason)) is not None:
+        raise InputError(f"The reason {fault}")
     with workspace.writing() as session:
         account = open_account(session, name)
         if account.operating_system_owner:
@@ -277,28 +318,28 @@ def close_account(workspace: Workspace, name: str, *, reason: str, who: str, for
         account.password_hash = None
         if forget_name:
             account.display_name = account.pseudonym
+            for used in session.exec(select(Invitation).where(Invitation.used_by == name)):
+                used.display_name = ""
+                session.add(used)
         session.add(account)
-        for one in _open_sessions(session, account.id):
-            one.ended_at, one.ended_because = now, "the account was closed"
-            session.add(one)
-        unused = select(Invitation).where(
-            or_(Invitation.account_id == account.id, Invitation.created_by == name),
-            col(Invitation.used_at).is_(None),
-            col(Invitation.withdrawn_at).is_(None),
-        )
-        for invitation in session.exec(unused):
-            invitation.withdrawn_at, invitation.withdrawn_reason = now, f"the account {name} was closed"
-            session.add(invitation)
+        end_all_sessions(session, account, because="the account was closed")
+        own = or_(col(Invitation.account_id) == account.id, col(Invitation.created_by) == name)
+        withdraw_links(session, own, because=f"the account {name} was closed")
         record_event(
             session, who=who, action="close", row=account, new={"display name erased": forget_name}, reason=reason
         )
         return account
 
 
-def _open_sessions(session: Session, account_id: str) -> Sequence[AccountSession]:
-    return session.exec(
-        select(AccountSession).where(AccountSession.account_id == account_id, col(AccountSession.ended_at).is_(None))
-    ).all()
+def end_all_sessions(session: Session, account: Account, *, because: str, but: str | None = None) -> None:
+    """End the sessions of an account, but the one of the id `but`, in an open transaction."""
+    unended = select(AccountSession).where(
+        AccountSession.account_id == account.id, col(AccountSession.ended_at).is_(None)
+    )
+    for one in session.exec(unended):
+        if one.id != but:
+            one.ended_at, one.ended_because = utc_now(), because
+            session.add(one)
 
 
 def _keep_an_admin(session: Session, leaving: Account) -> None:
@@ -344,23 +385,23 @@ def change_own_password(workspace: Workspace, *, current: str, new: str, keep_se
     account = find_account(workspace, workspace.actor.name)
     if account is None or not password_fits(current, account.password_hash):
         raise InputError("The current password does not fit; nothing was changed")
+    verified = account.password_hash
     hashed = hash_password(checked_password(new, name=account.name))
     with workspace.writing() as session:
         account = open_account(session, workspace.actor.name)
+        if account.password_hash != verified:
+            raise InputError("The password was changed elsewhere in the meantime; nothing was changed here")
         store_password(session, account, hashed, who=account.name, keep_session=keep_session)
 
 
 def store_password(
     session: Session, account: Account, hashed: str, *, who: str, keep_session: str | None = None
 ) -> None:
-    """Write a new password hash in an open transaction and end the account's other sessions."""
-    now = utc_now()
-    account.password_hash, account.password_changed_at = hashed, now
+    """Write a new password hash in an open transaction; the account's other sessions and reset links end."""
+    account.password_hash, account.password_changed_at = hashed, utc_now()
     session.add(account)
-    for one in _open_sessions(session, account.id):
-        if one.id != keep_session:
-            one.ended_at, one.ended_because = now, "the password was changed"
-            session.add(one)
+    end_all_sessions(session, account, because="the password was changed", but=keep_session)
+    withdraw_links(session, col(Invitation.account_id) == account.id, because="the password was changed")
     record_event(session, who=who, action="change the password", row=account)
 
 
@@ -368,7 +409,7 @@ def store_password(
 def list_conflicts(workspace: Workspace, name: str) -> list[str]:
     """Return the ids of the items that a person wrote or decided on, and so may not answer in a study.
 
-    Somebody wrote an item who wrote its seed or one of its versions, or asked a model for it.
+    Somebody wrote an item who wrote or edited its seed, wrote one of its versions, or asked a model for it.
 
     Raises:
         NotFoundError: there is no such account.
@@ -378,10 +419,19 @@ def list_conflicts(workspace: Workspace, name: str) -> list[str]:
         if account_or_name is None:
             raise NotFoundError(f"There is no account {name!r} in this workspace.")
         names = {name, account_or_name.display_name}
+        edited = select(AuditEvent.object_id).where(
+            AuditEvent.object_type == "seed", AuditEvent.action == "edit", AuditEvent.who == name
+        )
         by_seed = (
             select(Item.id)
             .join(Seed, col(Seed.id) == col(Item.seed_id))
-            .where(or_(col(Seed.created_by).in_(names), col(Seed.author).in_(names)))
+            .where(
+                or_(
+                    col(Seed.created_by).in_(names),
+                    col(Seed.author).in_(names),
+                    col(Seed.id).in_(edited),
+                )
+            )
         )
         by_version = select(ItemVersion.item_id).where(col(ItemVersion.created_by).in_(names))
         by_decision = select(ReviewDecision.item_id).where(col(ReviewDecision.created_by).in_(names))

@@ -14,18 +14,24 @@ from db import new_id, record_event, utc_now
 from db.tables import Account, Invitation
 from pipeline.errors import InputError, NotFoundError
 from pipeline.people._accounts import (
+    ask_again,
     checked_display_name,
     checked_roles,
     open_account,
     store_account,
     store_password,
 )
+from pipeline.people._links import permission_to_make
 from pipeline.people._passwords import checked_password, hash_password
+from pipeline.people._sign_in import forgive_account
 from pipeline.permissions import Permission, Role, needs
 from pipeline.workspace import Workspace
 
 RESET_HOURS = 24
 MAX_DAYS = 60
+
+NEW_ACCOUNT = "new account"
+"""The purpose of a link that invites; any other one sets a new password."""
 
 NO_LINK = "This link was used already, has expired or was withdrawn. Ask who sent it for a new one."
 """One message for every link that does not work: which it was is nobody's business."""
@@ -56,7 +62,7 @@ class InvitationRow:
 
 
 def _hashed(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def invite(
@@ -78,8 +84,7 @@ def invite(
         NotAllowedError: the actor may not invite people of these roles.
     """
     wanted = checked_roles(roles)
-    readers_only = wanted == [Role.READER.value]
-    workspace.actor.require(Permission.INVITE_READERS if readers_only else Permission.MANAGE_PEOPLE)
+    workspace.actor.require(permission_to_make(wanted, resets=False))
     days = workspace.settings.invitation_days if days is None else days
     if not 1 <= days <= MAX_DAYS:
         raise InputError(f"An invitation works for 1 to {MAX_DAYS} days, not {days}")
@@ -120,6 +125,7 @@ def _make(
 ) -> tuple[Invitation, str]:
     token = secrets.token_urlsafe(32)
     with workspace.writing() as session:
+        ask_again(session, workspace.actor, permission_to_make(roles, resets=account_id is not None))
         invitation = Invitation(
             id=new_id("inv"),
             created_by=who,
@@ -172,11 +178,12 @@ def accept_invitation(workspace: Workspace, token: str, *, name: str, display_na
         NotFoundError: the link does not work (any more).
         InputError: name, display name or password is not accepted; the link still works.
     """
+    # Looked at before the password is hashed: that is work which nobody without a link may cause.
+    if open_invitation(workspace, token).name is not None:
+        raise NotFoundError(NO_LINK)
     hashed = _hash_for(name, password)
     with workspace.writing() as session:
-        invitation, existing = _working(session, token)
-        if existing is not None:
-            raise NotFoundError(NO_LINK)
+        invitation, _ = _working(session, token)
         account = store_account(
             session,
             name,
@@ -204,8 +211,10 @@ def reset_by_link(workspace: Workspace, token: str, *, password: str) -> Account
         invitation, account = _working(session, token)
         if account is None:
             raise NotFoundError(NO_LINK)
-        store_password(session, account, hashed, who=account.name)
         _use(session, invitation, account.name)
+        store_password(session, account, hashed, who=account.name)
+        # Who forgot a password has often tried too many already.
+        forgive_account(session, account.name)
         return account
 
 
@@ -229,7 +238,7 @@ def list_invitations(workspace: Workspace) -> list[InvitationRow]:
     return [
         InvitationRow(
             id=one.id,
-            purpose="new account" if one.account_id is None else f"new password of {names[one.account_id]}",
+            purpose=NEW_ACCOUNT if one.account_id is None else f"new password of {names[one.account_id]}",
             roles=tuple(Role(role) for role in one.roles),
             display_name=one.display_name,
             state=_state(one, now),
@@ -262,8 +271,7 @@ def withdraw_invitation(workspace: Workspace, invitation_id: str, *, who: str) -
         invitation = session.get(Invitation, invitation_id)
         if invitation is None:
             raise NotFoundError(f"There is no invitation {invitation_id} in this workspace.")
-        if invitation.account_id is not None or invitation.roles != [Role.READER.value]:
-            workspace.actor.require(Permission.MANAGE_PEOPLE)
+        workspace.actor.require(permission_to_make(invitation.roles, resets=invitation.account_id is not None))
         if (state := _state(invitation, utc_now())) in ("used", "withdrawn"):
             raise InputError(f"The invitation is {state} already")
         invitation.withdrawn_at, invitation.withdrawn_reason = utc_now(), f"withdrawn by {who}"

@@ -14,6 +14,8 @@ MIN_LENGTH = 12
 MAX_LENGTH = 256
 """Enough for any pass phrase; hashing something endless would be an attack."""
 
+PASSWORD_RULE = f"at least {MIN_LENGTH} characters; a sentence is easy to remember"
+
 _LEAST_DIFFERENT = 5
 _hasher = PasswordHasher()
 # One hash takes 64 MiB and all of a core: many at once would be an attack too.
@@ -43,7 +45,7 @@ def checked_password(password: str, *, name: str) -> str:
 def hash_password(normal: str) -> str:
     """Return the argon2id hash of a password that `checked_password` returned."""
     with _slots:
-        return _hasher.hash(normal)
+        return _hasher.hash(_bytes(normal))
 
 
 def password_fits(password: str, password_hash: str | None) -> bool:
@@ -51,10 +53,15 @@ def password_fits(password: str, password_hash: str | None) -> bool:
     normal = _normal(password[: 4 * MAX_LENGTH])
     with _slots:
         try:
-            _hasher.verify(password_hash or _NOBODYS, normal)
+            _hasher.verify(password_hash or _NOBODYS, _bytes(normal))
         except (VerificationError, InvalidHashError):
             return False
     return password_hash is not None
+
+
+def _bytes(normal: str) -> bytes:
+    # Half a surrogate pair comes from no keyboard, but a request may hold one: it is hashed like anything else.
+    return normal.encode("utf-8", "surrogatepass")
 
 
 def _normal(password: str) -> str:

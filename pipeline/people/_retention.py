@@ -104,7 +104,10 @@ def apply_retention(workspace: Workspace) -> dict[str, int]:
 def _old_drafts(workspace: Workspace, before: datetime) -> int:
     count = 0
     for path in (workspace.root / DRAFTS).rglob("*.json"):
-        if path.stat().st_mtime < before.timestamp():
-            path.unlink(missing_ok=True)
-            count += 1
+        try:
+            if path.stat().st_mtime < before.timestamp():
+                path.unlink()
+                count += 1
+        except FileNotFoundError:
+            continue  # its owner has just saved or dropped it
     return count

@@ -42,7 +42,7 @@ class SignedIn:
 
 
 def _hashed(secret: str) -> str:
-    return hashlib.sha256(secret.encode()).hexdigest()
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def open_session(
@@ -63,10 +63,10 @@ def open_session(
     return OpenedSession(opened.id, secret, opened.expires_at)
 
 
-def signed_in(workspace: Workspace, secret: str) -> SignedIn | None:
+def signed_in(workspace: Workspace, secret: str, *, counts: bool = True) -> SignedIn | None:
     """Return who holds a session's secret, or None where the session is unknown, ended, idle too long or expired.
 
-    The account's roles are those of this moment. Being looked up counts as use.
+    The account's roles are those of this moment. Being looked up counts as use, unless `counts` is false.
     """
     now = utc_now()
     with workspace.reading() as session:
@@ -84,7 +84,8 @@ def signed_in(workspace: Workspace, secret: str) -> SignedIn | None:
     if now >= one.expires_at or now - one.last_seen_at >= idle:
         end_session(workspace, one.id, because="expired" if now >= one.expires_at else "not used for too long")
         return None
-    if now - one.last_seen_at >= TOUCH_INTERVAL:
+    # Well before the idle time is over, however short it is: a session in use must not end.
+    if counts and now - one.last_seen_at >= min(TOUCH_INTERVAL, idle / 4):
         _touch(workspace, one.id, now)
     return SignedIn(actor_of(account), one.id)
 

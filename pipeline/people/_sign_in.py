@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 from datetime import timedelta
+from ipaddress import IPv6Address, IPv6Network, ip_address
 
 from sqlmodel import Session
 
 from db import record_event, utc_now
 from db.tables import Account, SignInThrottle
 from pipeline.errors import InputError
-from pipeline.people._accounts import account_named, find_account, open_account
+from pipeline.people._accounts import account_meant, find_account, open_account
 from pipeline.people._passwords import password_fits
 from pipeline.people._sessions import OpenedSession, open_session
 from pipeline.permissions import Actor, Permission, needs
@@ -54,16 +55,17 @@ def sign_in(workspace: Workspace, name: str, password: str, *, address: str, bro
         SignInRefusedError: they do not belong together, or the account is closed.
         TooManyAttemptsError: too many failures before; the password was not looked at.
     """
-    name = name.strip().lower()
+    name = name.strip()
     keys = _count_attempt(workspace, name, address)
-    account = find_account(workspace, name)
+    with workspace.reading() as session:
+        account = account_meant(session, name)
     usable = account if account is not None and account.withdrawn_at is None else None
     fits = password_fits(password, usable.password_hash if usable is not None else None)
     if usable is None or not fits:
         raise SignInRefusedError
     with workspace.writing() as session:
         # Read again: the account may have been closed, or given another password, since.
-        account = account_named(session, name)
+        account = session.get(Account, usable.id)
         if account is None or account.withdrawn_at is not None or account.password_hash != usable.password_hash:
             raise SignInRefusedError
         _forgive(session, keys)
@@ -101,16 +103,36 @@ def unlock(workspace: Workspace, name: str, *, who: str) -> None:
     """
     with workspace.writing() as session:
         account = open_account(session, name)
-        _forgive(session, [_account_key(name)])
+        forgive_account(session, name)
         record_event(session, who=who, action="unlock", row=account)
 
 
+def forgive_account(session: Session, name: str) -> None:
+    """Forget the failed attempts of an account in an open transaction."""
+    _forgive(session, [_account_key(name)])
+
+
 def _account_key(name: str) -> str:
-    return hashlib.sha256(f"account:{name}".encode()).hexdigest()
+    return _key(f"account:{name.lower()}")
 
 
 def _address_key(address: str) -> str:
-    return hashlib.sha256(f"address:{address}".encode()).hexdigest()
+    return _key(f"address:{_subscriber(address)}")
+
+
+def _key(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _subscriber(address: str) -> str:
+    """Return what counts as one address: of IPv6 the first half, since a subscriber has all addresses below it."""
+    try:
+        known = ip_address(address)
+    except ValueError:
+        return address
+    if not isinstance(known, IPv6Address):
+        return str(known)
+    return str(known.ipv4_mapped or IPv6Network((int(known), 64), strict=False))
 
 
 def _count_attempt(workspace: Workspace, name: str, address: str) -> list[str]:
@@ -140,6 +162,10 @@ def _forgive(session: Session, keys: list[str]) -> None:
     """Forget the account's failures; of an address only this attempt, so that one's own account clears no others."""
     for key in keys:
         row = session.get(SignInThrottle, key)
-        if row is not None:
-            row.failures = max(0, row.failures - 1) if key is keys[-1] and len(keys) > 1 else 0
+        if row is None:
+            continue
+        row.failures = row.failures - 1 if key is keys[-1] and len(keys) > 1 else 0
+        if row.failures > 0:
             session.add(row)
+        else:
+            session.delete(row)

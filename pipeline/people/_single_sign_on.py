@@ -8,14 +8,24 @@ from typing import Any
 
 from sqlmodel import Session, select
 
-from db import record_event
 from db.tables import Account
+from evaluation.items import normalise_text
 from pipeline.errors import InputError
-from pipeline.people._accounts import account_named, store_account
+from pipeline.people._accounts import (
+    MAX_DISPLAY_NAME,
+    account_meant,
+    end_all_sessions,
+    store_account,
+    store_roles,
+)
 from pipeline.people._sessions import OpenedSession, open_session
 from pipeline.permissions import NotAllowedError, Role
 from pipeline.settings import Settings
 from pipeline.workspace import Workspace
+
+WHO = "single sign-on"
+MAX_IDENTITY = 255
+"""Characters of an issuer or a subject; OpenID Connect allows no more for a subject."""
 
 
 def sign_in_with_claims(
@@ -25,13 +35,14 @@ def sign_in_with_claims(
 
     Raises:
         InputError: the claims name no person.
-        NotAllowedError: the person has no account and may not get one by themselves, or it is closed.
+        NotAllowedError: the person has no account and may not get one by themselves, or it is closed, or the
+            provider gives the person no role any more: then the account has none from now on.
     """
     with workspace.writing() as session:
         account = account_of_claims(session, workspace.settings, claims)
-        return open_session(
-            session, workspace.settings, account, address=address, browser=browser, how="single sign-on"
-        )
+        if account.roles:
+            return open_session(session, workspace.settings, account, address=address, browser=browser, how=WHO)
+    raise NotAllowedError("Your organisation gives you no role in this workspace any more.")
 
 
 def account_of_claims(session: Session, settings: Settings, claims: Mapping[str, Any]) -> Account:
@@ -39,7 +50,8 @@ def account_of_claims(session: Session, settings: Settings, claims: Mapping[str,
 
     A person is known by issuer (`iss`) and subject (`sub`), never by an e-mail address, which may change hands.
     The claim `oidc_role_claim` (say, groups) is mapped by `oidc_roles`; where a mapping is set, the provider
-    decides on the roles at each sign-in. A person without an account gets one if the mapping gives them a role.
+    decides on the roles at each sign-in, and takes the last one away too. A person without an account gets one if
+    the mapping gives them a role.
 
     Args:
         session: an open writing transaction.
@@ -48,11 +60,9 @@ def account_of_claims(session: Session, settings: Settings, claims: Mapping[str,
 
     Raises:
         InputError: the claims name no person.
-        NotAllowedError: no role for this person, or a closed account.
+        NotAllowedError: no role for a person without an account, or a closed account.
     """
-    issuer, subject = claims.get("iss"), claims.get("sub")
-    if not (isinstance(issuer, str) and issuer and isinstance(subject, str) and subject):
-        raise InputError("The identity provider did not say who you are (iss and sub are missing)")
+    issuer, subject = _identity(claims)
     roles = mapped_roles(settings, claims)
     account = session.exec(
         select(Account).where(Account.identity_issuer == issuer, Account.identity_subject == subject)
@@ -66,43 +76,54 @@ def account_of_claims(session: Session, settings: Settings, claims: Mapping[str,
             session,
             _free_name(session, claims),
             roles=roles,
-            display_name=str(claims.get("name") or ""),
-            who="single sign-on",
+            display_name=_display_name(claims),
+            who=WHO,
             identity=(issuer, subject),
         )
     if account.withdrawn_at is not None:
         raise NotAllowedError("Your account in this workspace is closed. Ask its administrator.")
-    if settings.oidc_roles and list(account.roles) != roles:
+    if settings.oidc_roles:
+        store_roles(session, account, roles, who=WHO)
         if not roles:
-            raise NotAllowedError("Your organisation gives you no role in this workspace any more.")
-        before = list(account.roles)
-        account.roles = roles
-        session.add(account)
-        record_event(
-            session,
-            who="single sign-on",
-            action="set roles",
-            row=account,
-            old={"roles": before},
-            new={"roles": roles},
-        )
+            end_all_sessions(session, account, because="the identity provider gives no role any more")
     return account
+
+
+def _identity(claims: Mapping[str, Any]) -> tuple[str, str]:
+    found = [claims.get(name) for name in ("iss", "sub")]
+    issuer, subject = (
+        value if isinstance(value, str) and value.isprintable() and len(value) <= MAX_IDENTITY else ""
+        for value in found
+    )
+    if not issuer or not subject:
+        raise InputError("The identity provider did not say who you are (iss or sub is missing or no plain text)")
+    return issuer, subject
+
+
+def _display_name(claims: Mapping[str, Any]) -> str:
+    """Return what of the claim `name` can be shown: a strange name keeps nobody out."""
+    given = claims.get("name")
+    seen = given[: 10 * MAX_DISPLAY_NAME] if isinstance(given, str) else ""
+    seen = "".join(character if character.isprintable() else " " for character in seen)
+    return " ".join(normalise_text(seen).split())[:MAX_DISPLAY_NAME]
 
 
 def mapped_roles(settings: Settings, claims: Mapping[str, Any]) -> list[str]:
     """Return the roles that a person's claims give them, in the order of the table."""
     value = claims.get(settings.oidc_role_claim)
-    values = {str(one) for one in value} if isinstance(value, list | tuple | set) else {str(value)}
+    given = value if isinstance(value, list | tuple | set) else [value]
+    values = {str(one) for one in given if isinstance(one, str | int)}
     return [role.value for role in Role if role in {settings.oidc_roles.get(one) for one in values}]
 
 
 def _free_name(session: Session, claims: Mapping[str, Any]) -> str:
     """Return a sign-in name made of what the provider calls the person, with a number where it is taken."""
-    given = str(claims.get("preferred_username") or claims.get("email") or claims.get("sub"))
+    offered = (claims.get(claim) for claim in ("preferred_username", "email", "sub"))
+    given = next(one for one in offered if isinstance(one, str) and one)[:MAX_IDENTITY]
     base = re.sub(r"[^a-z0-9._-]+", "-", given.partition("@")[0].lower()).strip("-._")[:32]
     base = base if len(base) > 1 else "person"
     name, number = base, 1
-    while account_named(session, name) is not None:
+    while account_meant(session, name) is not None:
         number += 1
         name = f"{base}-{number}"
     return name

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from curator_app.drafts import FOLDER, DraftStore, new_writing
+from curator_app.drafts import DraftStore, new_writing
+from curator_app.identity import Access
 from curator_app.routes import draft_routes
 from pipeline.errors import InputError
-from pipeline.workspace import Workspace
+from pipeline.workspace import DRAFTS, Workspace
+from tests.curator_app.visitors import KEY, actor, add_person, browser_of, cookie_of, guarded, opened_session
 
 NAME = "seed_roi_1f"
 
@@ -20,8 +23,21 @@ def store(workspace: Workspace) -> DraftStore:
 
 
 @pytest.fixture
+def folder(workspace: Workspace) -> Path:
+    """Where the drafts of the person who made the workspace are."""
+    return workspace.root / DRAFTS / workspace.actor.account_id
+
+
+@pytest.fixture
 def client(workspace: Workspace) -> TestClient:
-    return TestClient(Starlette(routes=draft_routes(workspace)))
+    """A browser of the person who made the workspace; nobody has to sign in."""
+    client = browser_of(guarded(Access(workspace, KEY), draft_routes(workspace)))
+    client.get("/")
+    return client
+
+
+def _typed(workspace: Workspace, **fields: str) -> dict[str, object]:
+    return {"account": workspace.actor.account_id, "writing": new_writing(), "fields": fields}
 
 
 def test_what_is_not_given_stays_as_it_was(store: DraftStore) -> None:
@@ -32,11 +48,11 @@ def test_what_is_not_given_stays_as_it_was(store: DraftStore) -> None:
     assert kept.about == {"editing": "seed_2"}
 
 
-def test_a_draft_without_a_text_is_none(store: DraftStore, workspace: Workspace) -> None:
+def test_a_draft_without_a_text_is_none(store: DraftStore, folder: Path) -> None:
     store.write(NAME, {"question": "What?"})
     store.write(NAME, {"question": "  "})
     assert not store.read(NAME).fields
-    assert list((workspace.root / FOLDER).iterdir()) == []
+    assert list(folder.iterdir()) == []
 
 
 def test_what_comes_after_the_end_of_a_writing_is_not_kept(store: DraftStore) -> None:
@@ -57,10 +73,10 @@ def test_the_latest_of_a_kind_is_found(store: DraftStore) -> None:
     assert store.latest("edit") == "item_1"
 
 
-def test_a_damaged_file_is_no_draft(store: DraftStore, workspace: Workspace) -> None:
+def test_a_damaged_file_is_no_draft(store: DraftStore, folder: Path) -> None:
     store.write(NAME, {"question": "What?"})
     for text in ("", "[1]", '{"fields": 3, "about": {}}', "\x00"):
-        (workspace.root / FOLDER / f"{NAME}.json").write_text(text)
+        (folder / f"{NAME}.json").write_text(text)
         assert not store.read(NAME).fields
 
 
@@ -70,8 +86,8 @@ def test_a_name_is_no_path(store: DraftStore, name: str) -> None:
         store.write(name, {"question": "What?"})
 
 
-def test_the_route_keeps_what_the_browser_sends(client: TestClient, store: DraftStore) -> None:
-    answer = client.post(f"/api/drafts/{NAME}", json={"writing": new_writing(), "fields": {"question": "What?"}})
+def test_the_route_keeps_what_the_browser_sends(client: TestClient, workspace: Workspace, store: DraftStore) -> None:
+    answer = client.post(f"/api/drafts/{NAME}", json=_typed(workspace, question="What?"))
     assert answer.status_code == 204
     assert store.read(NAME).fields == {"question": "What?"}
 
@@ -82,12 +98,16 @@ def test_the_route_keeps_what_the_browser_sends(client: TestClient, store: Draft
         "",
         "[]",
         "{}",
-        '{"writing": "w", "fields": {"question": 3}}',
-        '{"writing": "w", "fields": {"../x": "What?"}}',
-        '{"writing": "w", "fields": {"question": "What?"}, "more": 1}',
+        '{"writing": "w", "fields": {"question": "What?"}}',
+        '{"account": "ACCOUNT", "writing": "w", "fields": {"question": 3}}',
+        '{"account": "ACCOUNT", "writing": "w", "fields": {"../x": "What?"}}',
+        '{"account": "ACCOUNT", "writing": "w", "fields": {"question": "What?"}, "more": 1}',
     ],
 )
-def test_the_route_refuses_what_is_no_draft(client: TestClient, store: DraftStore, body: str) -> None:
+def test_the_route_refuses_what_is_no_draft(
+    client: TestClient, workspace: Workspace, store: DraftStore, body: str
+) -> None:
+    body = body.replace("ACCOUNT", workspace.actor.account_id)
     answer = client.post(f"/api/drafts/{NAME}", content=body)
     assert answer.status_code == 422
     assert answer.json()["error"]
@@ -96,7 +116,41 @@ def test_the_route_refuses_what_is_no_draft(client: TestClient, store: DraftStor
 
 def test_the_route_refuses_what_is_far_too_long(client: TestClient, workspace: Workspace) -> None:
     long = "x" * (4 * workspace.settings.max_text_length + 1)
-    body = {"writing": "w", "fields": {"question": long}}
-    assert client.post(f"/api/drafts/{NAME}", json=body).status_code == 422
+    assert client.post(f"/api/drafts/{NAME}", json=_typed(workspace, question=long)).status_code == 422
     assert client.post(f"/api/drafts/{NAME}", content="x" * 200_001).status_code == 413
-    assert client.post("/api/drafts/no-name", json={"writing": "w", "fields": {"a": "x"}}).status_code == 422
+    assert client.post("/api/drafts/no-name", json=_typed(workspace, a="x")).status_code == 422
+
+
+class TestPeople:
+    """Two people with one browser, one after the other."""
+
+    @pytest.fixture
+    def access(self, workspace: Workspace) -> Access:
+        for name in ("ada", "bob"):
+            add_person(workspace, name, "author" if name == "bob" else "admin")
+        return Access(workspace, KEY)
+
+    def test_each_has_their_own(self, workspace: Workspace, access: Access) -> None:
+        client = browser_of(guarded(access, draft_routes(workspace)))
+        for name in ("ada", "bob"):
+            own = workspace.acting_as(actor(workspace, name))
+            cookie = cookie_of(access, opened_session(workspace, name))
+            sent = client.post(f"/api/drafts/{NAME}", json=_typed(own, question=name), headers={"Cookie": cookie})
+            assert sent.status_code == 204
+        for name in ("ada", "bob"):
+            assert DraftStore(workspace.acting_as(actor(workspace, name))).read(NAME).fields == {"question": name}
+
+    def test_what_somebody_else_typed_before_is_not_taken(self, workspace: Workspace, access: Access) -> None:
+        client = browser_of(guarded(access, draft_routes(workspace)))
+        ada, bob = (workspace.acting_as(actor(workspace, name)) for name in ("ada", "bob"))
+        cookie = cookie_of(access, opened_session(workspace, "bob"))
+        answer = client.post(f"/api/drafts/{NAME}", json=_typed(ada, question="Ada's"), headers={"Cookie": cookie})
+        assert answer.status_code == 401
+        assert not DraftStore(ada).read(NAME).fields
+        assert not DraftStore(bob).read(NAME).fields
+
+    def test_without_a_session_nothing_is_kept(self, workspace: Workspace, access: Access) -> None:
+        client = browser_of(guarded(access, draft_routes(workspace)))
+        ada = workspace.acting_as(actor(workspace, "ada"))
+        assert client.post(f"/api/drafts/{NAME}", json=_typed(ada, question="What?")).status_code == 401
+        assert not DraftStore(ada).read(NAME).fields

@@ -30,7 +30,9 @@ def client() -> TestClient:
 def test_a_page_tells_its_script_where_the_server_is(client: TestClient, path: str) -> None:
     answer = client.get(path)
     assert answer.status_code == 200
-    assert "BACKEND_BASE_URL" in answer.text.partition('<script type="module"')[0]
+    before = answer.text.partition('<script type="module"')[0]
+    assert "BACKEND_BASE_URL" in before
+    assert '<script src="/vendor/session.js"></script>' in before, "it sends what was kept before the page reads it"
     assert "<title>Histocurator</title>" in answer.text
     assert answer.headers["cache-control"] == "no-cache"
 
@@ -43,7 +45,10 @@ def test_an_address_below_a_page_is_said_to_be_none(client: TestClient, path: st
     assert "<b>" not in answer.text
 
 
-@pytest.mark.parametrize("path", ["/favicon.png", "/slides/", "/_stcore/health", "/static/js/x.js", "/auth/login"])
+@pytest.mark.parametrize(
+    "path",
+    ["/favicon.png", "/slides/", "/_stcore/health", "/static/js/x.js", "/auth/login", "/invitation/x", "/sign-in/x"],
+)
 def test_other_addresses_go_on_to_the_app(client: TestClient, path: str) -> None:
     assert client.get(path).text == "passed on"
 

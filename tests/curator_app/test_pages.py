@@ -11,6 +11,7 @@ from curator_app.pages.home import next_step
 from db.tables import Seed, Slide
 from pipeline.bins import bin_candidates
 from pipeline.overview import Overview, overview
+from pipeline.permissions import Actor, Role
 from pipeline.rois import list_rois
 from pipeline.seeds import list_seeds
 from pipeline.states import ITEM_TRANSITIONS, ROI_TRANSITIONS, SEED_TRANSITIONS
@@ -89,7 +90,25 @@ def _counts(**changed: object) -> Overview:
     ],
 )
 def test_home_names_the_first_step_that_waits(counts: Overview, page: str) -> None:
-    assert next_step(counts).page == page
+    step = next_step(counts, Actor("anna", frozenset({Role.ADMIN})))
+    assert step is not None
+    assert step.page == page
+
+
+@pytest.mark.parametrize(
+    ("role", "page"),
+    [
+        (Role.COORDINATOR, "write_seeds"),
+        (Role.AUTHOR, "write_seeds"),
+        (Role.REVIEWER, "items"),
+        (Role.READER, None),
+        (Role.AUDITOR, None),
+    ],
+)
+def test_home_names_the_first_step_that_the_person_may_take(role: Role, page: str | None) -> None:
+    counts = _counts(rois={"selected": 2}, rois_without_seed=1, items={"passed": 3, "approved": 3})
+    step = next_step(counts, Actor("anna", frozenset({role})))
+    assert (step.page if step else None) == page
 
 
 def test_the_overview_does_not_count_dropped_seeds_as_written(with_seeds: Workspace) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from curator_app import server
+from curator_app.identity import KEY_FILE, secret_key
 from pipeline.errors import InputError
 from pipeline.jobs import job_status, submit
 from pipeline.workspace import Workspace
@@ -41,7 +42,7 @@ def test_no_workspace_is_an_input_error(tmp_path: Path) -> None:
 
 
 def test_options_keep_the_app_on_this_machine(workspace: Workspace) -> None:
-    options = server._server_options(workspace, 8765)
+    options = server._server_options(workspace, server.ADDRESS, 8765)
     assert options["server.address"] == "127.0.0.1"
     assert options["server.port"] == 8765
     assert options["browser.gatherUsageStats"] is False
@@ -50,10 +51,10 @@ def test_options_keep_the_app_on_this_machine(workspace: Workspace) -> None:
 
 
 def test_the_session_key_is_kept_and_private(workspace: Workspace) -> None:
-    key = server._session_key(workspace)
+    key = secret_key(workspace)
     assert len(key) == 64
-    assert server._session_key(workspace) == key
-    mode = stat.S_IMODE((workspace.root / server.KEY_FILE).stat().st_mode)
+    assert secret_key(workspace) == key
+    mode = stat.S_IMODE((workspace.root / KEY_FILE).stat().st_mode)
     assert mode == 0o600
 
 

@@ -64,8 +64,8 @@ def test_a_change_raises_the_row_version_and_an_audit_row_is_numbered(engine: En
         record_event(session, who="test", action="add", row=row, new={"name": "kept"})
     with write_session(engine) as session:
         stored = session.get_one(Account, row.id)
-        stored.role = "reviewer"
-        record_event(session, who="test", action="edit", row=stored, old={"role": "author"})
+        stored.roles = ["reviewer"]
+        record_event(session, who="test", action="edit", row=stored, old={"roles": ["author"]})
     with read_session(engine) as session:
         stored = session.get_one(Account, row.id)
         assert stored.row_version == 2

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from evaluation.vqa import load_benchmark
-from pipeline.errors import InputError
-from pipeline.releases import build_release, list_releases, release_gate, verify_release
+from pipeline.errors import InputError, NotFoundError
+from pipeline.people import actor_of, add_account, sign_release
+from pipeline.release_folder import SIGNATURE_FILE
+from pipeline.releases import build_release, find_release, list_releases, release_gate, verify_release
 from pipeline.review import approve_passed, decide, list_items, undo_decision
 from pipeline.variants import choose_models, generate_items
 from pipeline.workspace import Workspace
@@ -34,6 +37,8 @@ def test_a_release_holds_what_was_approved(approved: Workspace) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     for file in manifest["files"]:
         assert hashlib.sha256((folder / file["path"]).read_bytes()).hexdigest() == file["sha256"]
+    # Whether it is signed stands beside the manifest, which never changes.
+    assert "signed" not in manifest
     rows = load_benchmark(str(folder)).items
     assert {row.item_id for row in rows} == set(expected)
     for row in rows:
@@ -48,7 +53,7 @@ def test_a_release_holds_what_was_approved(approved: Workspace) -> None:
         assert row.image_license == "CC0-1.0"
     assert {entry.item.state for entry in list_items(approved, states=("released",))} == {"released"}
     card = (folder / "README.md").read_text()
-    assert "unsigned" in card
+    assert "**unsigned** unless `signature.json` stands beside it" in card
     assert "offline/author | no" in card
 
 
@@ -97,6 +102,35 @@ def test_damage_is_found(approved: Workspace) -> None:
     assert verify_release(folder) == ["README.md: its SHA-256 differs from the manifest's"]
     with pytest.raises(InputError, match="changed since"):
         build(approved)
+
+
+def test_a_file_that_nobody_listed_is_a_difference(approved: Workspace) -> None:
+    folder = build(approved)
+    (folder / "data" / "test-more.parquet").write_bytes(b"rows")
+    assert verify_release(folder) == ["data/test-more.parquet: is not in the manifest"]
+
+
+def test_building_again_keeps_signatures_and_gives_lost_ones_back(approved: Workspace, tmp_path: Path) -> None:
+    folder = build(approved)
+    account = add_account(approved, "ana", roles=["coordinator"], password="correct horse battery", who="a")
+    release = find_release(approved, "liver", "1.0.0")
+    sign_release(approved.acting_as(actor_of(account)), release.id, password="correct horse battery", address="test")
+    signed = (folder / SIGNATURE_FILE).read_bytes()
+    assert build_release(approved, name="liver", version="1.0.0", who="a").existed
+    assert (folder / SIGNATURE_FILE).read_bytes() == signed
+    shutil.rmtree(folder)
+    assert build(approved) == folder
+    assert (folder / SIGNATURE_FILE).read_bytes() == signed
+    # A further copy of the same release is the same release.
+    assert (build(approved, out=tmp_path / "copy") / SIGNATURE_FILE).read_bytes() == signed
+    assert [verify_release(path) for path in (folder, tmp_path / "copy")] == [[], []]
+
+
+def test_a_release_is_found_by_name_and_version(approved: Workspace) -> None:
+    build(approved)
+    assert find_release(approved, "liver", "1.0.0").version == "1.0.0"
+    with pytest.raises(NotFoundError, match=r"no release liver 2\.0\.0"):
+        find_release(approved, "liver", "2.0.0")
 
 
 @pytest.mark.parametrize("name", ["", "../up", "A", "a b", ".hidden", "x" * 65])

@@ -1,6 +1,9 @@
-// Texts of a form go to the server 300 ms after the last key, and at once when the page is left.
+// Texts of a form go to the server 300 ms after the last key, and at once when the page is left. Until it has them,
+// they stand in the tab's own storage as well: when the session has ended, session.js sends them after the next sign-in.
 const PAUSE_MS = 300;
 const AGAIN_MS = 2000;
+const UNSENT = "histocurator unsent ";
+const DONE = [204, 413, 422];
 const states = new WeakMap();
 
 function holderOf(key) { return document.querySelector(`.st-key-${CSS.escape(key)}`); }
@@ -21,7 +24,13 @@ function collect(state) {
     const value = valueOf(key);
     if (value !== null) typed[field] = value;
   }
-  state.typed = { name: state.data.name, writing: state.data.writing, fields: typed };
+  const { name, account, writing } = state.data;
+  state.typed = { name, key: `${UNSENT}${account} ${name}`, body: JSON.stringify({ account, writing, fields: typed }) };
+  try {
+    sessionStorage.setItem(state.typed.key, state.typed.body);
+  } catch {
+    // Full or forbidden: the text still goes to the server.
+  }
 }
 
 async function send(state) {
@@ -32,9 +41,11 @@ async function send(state) {
   try {
     // Kept alive: the answer may come after the page has gone.
     const answer = await fetch(`/api/drafts/${typed.name}`, { method: "POST", keepalive: true,
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ writing: typed.writing, fields: typed.fields }) });
+      headers: { "Content-Type": "application/json" }, body: typed.body });
     if (answer.status >= 500) throw new Error(answer.statusText);
+    if (answer.status === 401) window.dispatchEvent(new Event("histocurator:signed-out"));
+    const done = DONE.includes(answer.status) && sessionStorage.getItem(typed.key) === typed.body;
+    if (done) sessionStorage.removeItem(typed.key);
   } catch {
     state.typed ??= typed;
     state.timer = setTimeout(() => send(state), AGAIN_MS);

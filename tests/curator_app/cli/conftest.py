@@ -1,17 +1,21 @@
-"""Runs the installed command as a user does, in a folder that has nothing to do with the checkout."""
+"""Runs the installed command as a user does, in a folder of its own; or within this process, where that is enough."""
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from curator_app.cli import _output, main
 
 
 @dataclass(frozen=True)
@@ -52,3 +56,32 @@ def histocurator(tmp_path: Path) -> Command:
         return Ran(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Command]:
+    """Call the command within this process, which is quicker; what it reads from stdin as a keyword."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    for name in ("HISTOCURATOR_WORKSPACE", "HISTOCURATOR_DATABASE_URL", "HISTOCURATOR_SECRET_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(*arguments: object, stdin: str = "") -> Ran:
+        monkeypatch.setattr(sys, "argv", ["histocurator", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        monkeypatch.setattr(_output, "_document_printed", False)
+        capsys.readouterr()
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code if isinstance(end.code, int) else 0
+        else:
+            code = 0
+        said = capsys.readouterr()
+        return Ran(code, said.out, said.err)
+
+    yield run
+    for handler in set(root.handlers) - set(handlers):
+        root.removeHandler(handler)
+        handler.close()
+    root.setLevel(level)
