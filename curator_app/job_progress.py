@@ -7,25 +7,17 @@ from typing import Any
 
 import streamlit as st
 
+from curator_app.job_words import outcome, problems, what
 from curator_app.layout import mark, plain, refusals_shown, show_problems
-from curator_app.session import may, who, workspace
+from curator_app.session import workspace
 from pipeline.errors import InputError
-from pipeline.jobs import JobKind, JobStatus, cancel_job, list_jobs, submit
-from pipeline.permissions import Permission
+from pipeline.jobs import JobKind, JobStatus, cancel_job, list_jobs, may_cancel, submit
 
 REFRESH_S = 1.0
 
 UNTAKEN_S = 15
 """After this long in the queue a job says that no worker takes it; one that is started takes a few seconds."""
 
-WORDS: dict[str, str] = {
-    "add_slides": "Adding slides",
-    "sample": "Drawing candidates",
-    "bin": "Making bins",
-    "select": "Selecting ROIs",
-    "generate": "Generating and checking items",
-    "evaluate": "Evaluating a model",
-}
 _WATCHED = "jobs_seen_active"
 _CLOSED = "jobs_closed"
 
@@ -76,17 +68,13 @@ def _draw(jobs: list[JobStatus]) -> None:
             if job.active:
                 share = min(1.0, job.done / job.total) if job.total else 0.0
                 st.progress(share, text=_standing(job))
-                if _may_cancel(job) and st.button("Cancel", key=f"cancel_{job.id}"):
+                if may_cancel(job, workspace().actor) and st.button("Cancel", key=f"cancel_{job.id}"):
                     _cancel(job.id)
             else:
                 st.markdown(_ending(job))
                 if st.button("Close", key=f"close_{job.id}"):
                     st.session_state[_CLOSED].add(job.id)
                     st.rerun()
-
-
-def _may_cancel(job: JobStatus) -> bool:
-    return job.who == who() or may(Permission.CANCEL_JOBS)
 
 
 def _cancel(job_id: str) -> None:
@@ -108,36 +96,10 @@ def _standing(job: JobStatus) -> str:
 
 
 def _title(job: JobStatus) -> str:
-    return f"{mark(job.state)} · {WORDS.get(job.kind, job.kind)}"
+    return f"{mark(job.state)} · {what(job)}"
 
 
 def _ending(job: JobStatus) -> str:
     """Return how a job ended, with every problem on its own line."""
-    result = job.result or {}
-    lines = [f"**{_title(job)}** · {plain(_outcome(job.kind, result))}".rstrip(" ·")]
-    if job.error:
-        lines += [f"- {plain(line.strip())}" for line in job.error.splitlines() if line.strip()]
-    lines += [f"- {plain(str(problem))}" for problem in result.get("problems", ())]
-    lines += [
-        f"- {plain(str(failed.get('seed_id')))}: {plain(str(failed.get('reason')))}"
-        for failed in result.get("failed", ())
-        if isinstance(failed, dict)
-    ]
-    return "\n".join([lines[0], "", *lines[1:]])
-
-
-def _outcome(kind: str, result: dict[str, Any]) -> str:
-    if kind == "add_slides" and "added" in result:
-        return f"{len(result['added'])} added, {len(result.get('problems', ()))} refused"
-    if kind == "sample" and "drawn" in result:
-        known = result["drawn"] - result["added"]
-        again = f", {known} of them were there before" if known else ""
-        return f"{result['drawn']} drawn of {result['asked']} asked for{again}"
-    if kind == "bin" and "bins" in result:
-        return f"{result['bins']} bins of {sum(result['sizes'])} candidates"
-    if kind == "select" and "selected" in result:
-        number = len(result["selected"])
-        return f"{number} {'ROI' if number == 1 else 'ROIs'} selected"
-    if kind == "generate" and "ready" in result:
-        return f"{result['ready']} seeds ready, {len(result['failed'])} failed"
-    return ""
+    first = f"**{_title(job)}** · {plain(outcome(job.kind, job.result or {}))}".rstrip(" ·")
+    return "\n".join([first, "", *(f"- {plain(line)}" for line in problems(job))])

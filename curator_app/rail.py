@@ -37,6 +37,8 @@ RAIL: tuple[RailEntry, ...] = (
     RailEntry("items", "Items", ":material/fact_check:", Permission.VIEW_ITEMS),
     RailEntry("releases", "Releases", ":material/inventory_2:", Permission.VIEW_RELEASES),
     RailEntry("benchmark", "Benchmark", ":material/leaderboard:", Permission.VIEW_RUNS),
+    RailEntry("jobs", "Jobs", ":material/schedule:", Permission.VIEW_JOBS),
+    RailEntry("audit", "Audit", ":material/history:", Permission.VIEW_AUDIT),
     RailEntry("people", "People", ":material/group:", Permission.INVITE_READERS),
     RailEntry("my_account", "My account", ":material/person:", Permission.OWN_ACCOUNT),
 )

@@ -1,18 +1,37 @@
 """Tables, engine, migrations and audit trail of a workspace's database; knows nothing of slides or models."""
 
+from db._copy import (
+    NotEmptyError,
+    copy_database,
+    copy_sqlite_file,
+    count_rows,
+    faults_of_copy,
+    faults_of_database,
+    load_copy,
+    make_one_file,
+)
 from db._engine import connect, read_session, write_session
 from db._ids import new_id
-from db._schema import SchemaError, migrate
+from db._schema import SchemaError, migrate, schema_revision
 from db._time import utc_now
 from db.audit import record_event
 
 __all__ = [
+    "NotEmptyError",
     "SchemaError",
     "connect",
+    "copy_database",
+    "copy_sqlite_file",
+    "count_rows",
+    "faults_of_copy",
+    "faults_of_database",
+    "load_copy",
+    "make_one_file",
     "migrate",
     "new_id",
     "read_session",
     "record_event",
+    "schema_revision",
     "utc_now",
     "write_session",
 ]

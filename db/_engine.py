@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,8 @@ WRITE_LOCK_KEY = 0x48697374
 """PostgreSQL's advisory lock that all writing transactions take, so that they follow each other."""
 
 _WRITES = "histocurator_writes"
+
+_log = logging.getLogger(__name__)
 
 
 def connect(url: str) -> Engine:
@@ -83,7 +86,7 @@ def write_session(engine: Engine, *, roles: str = "", head_file: Path | None = N
     Args:
         engine: the database.
         roles: those of who writes, for the audit trail.
-        head_file: where the head of the audit trail is noted after the commit.
+        head_file: where the head of the audit trail is noted after the commit; where that fails, the log says so.
     """
     with (
         engine.connect().execution_options(**{_WRITES: True}) as connection,
@@ -94,7 +97,11 @@ def write_session(engine: Engine, *, roles: str = "", head_file: Path | None = N
         session.commit()
         head = session.info.get(HEAD)
     if head_file is not None and head is not None:
-        write_head(head_file, head)
+        try:
+            write_head(head_file, head)
+        except OSError as error:
+            # The change is kept: an error here would have it made twice. The next one notes the head again.
+            _log.error("The head of the audit trail could not be noted in %s: %s", head_file, error)
 
 
 @event.listens_for(OrmSession, "before_flush")

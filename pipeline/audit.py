@@ -6,15 +6,16 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from sqlmodel import Session, col, func, select
 from sqlmodel.sql.expression import SelectOfScalar
 
-from db.audit import ChainFault, ChainLink, trail_head, verify_chain
+from db.audit import START, ChainFault, ChainLink, read_head, trail_head, verify_chain
 from db.tables import AuditEvent
 from pipeline.errors import InputError
 from pipeline.permissions import Permission, needs
@@ -36,6 +37,12 @@ COLUMNS = (
 )
 
 
+ExportKind = Literal["csv", "jsonl"]
+
+ROWS_PER_PART = 1_000
+"""So many rows are read at a time while the trail is sent to a browser."""
+
+
 @dataclass(frozen=True)
 class EventFilter:
     """Which rows of the trail are wanted; what is None does not count. Times are aware, `until` is excluded."""
@@ -50,10 +57,11 @@ class EventFilter:
 
 @dataclass(frozen=True)
 class TrailCheck:
-    """What a check of the trail found: how many rows, the last one, and the faults."""
+    """What a check of the trail found: how many rows, the last one, the head noted outside, and the faults."""
 
     rows: int
     head: ChainLink
+    noted: ChainLink | None
     faults: list[ChainFault]
 
 
@@ -62,8 +70,10 @@ def verify_trail(workspace: Workspace) -> TrailCheck:
     """Check every row, every link, the head outside the database, and the triggers."""
     rows, faults = verify_chain(workspace.engine, workspace.audit_head)
     with workspace.reading() as session:
-        head = trail_head(session)
-    return TrailCheck(rows, head, faults)
+        head = trail_head(session) if rows else START
+    with suppress(ValueError):  # A damaged note is among the faults.
+        return TrailCheck(rows, head, read_head(workspace.audit_head), faults)
+    return TrailCheck(rows, head, None, faults)
 
 
 @needs(Permission.VIEW_AUDIT)
@@ -129,6 +139,29 @@ def export_trail(workspace: Workspace, path: Path, wanted: EventFilter | None = 
     return len(rows)
 
 
+@needs(Permission.VIEW_AUDIT)
+def stream_trail(workspace: Workspace, wanted: EventFilter | None = None, *, kind: ExportKind) -> Iterator[bytes]:
+    """Yield rows of the trail as `export_trail` writes them, part by part, up to the row that is the last one now.
+
+    Each part is read by itself: a slow reader keeps no transaction open, and rows that are there never change.
+    """
+    chosen = _filtered(wanted or EventFilter())
+    with workspace.reading() as session:
+        last = trail_head(session).sequence
+    if kind == "csv":
+        yield _as_csv([])
+    read = 0
+    while True:
+        part = chosen.where(AuditEvent.sequence > read, AuditEvent.sequence <= last)
+        with workspace.reading() as session:
+            found = session.exec(part.order_by(col(AuditEvent.sequence)).limit(ROWS_PER_PART)).all()
+        if not found:
+            return
+        read = found[-1].sequence
+        rows = [_as_row(event) for event in found]
+        yield _as_csv(rows, head=False) if kind == "csv" else _as_lines(rows)
+
+
 def _filtered(wanted: EventFilter) -> SelectOfScalar[AuditEvent]:
     query = select(AuditEvent)
     for column, value in (
@@ -160,10 +193,11 @@ def _as_lines(rows: list[dict[str, Any]]) -> bytes:
     ).encode()
 
 
-def _as_csv(rows: list[dict[str, Any]]) -> bytes:
+def _as_csv(rows: list[dict[str, Any]], *, head: bool = True) -> bytes:
     text = io.StringIO(newline="")
     writer = csv.writer(text)
-    writer.writerow(COLUMNS)
+    if head:
+        writer.writerow(COLUMNS)
     for row in rows:
         writer.writerow([_cell(row[name]) for name in COLUMNS])
     return text.getvalue().encode()

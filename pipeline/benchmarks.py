@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,6 +24,10 @@ from pipeline.progress import Progress, silent
 from pipeline.workspace import Workspace
 
 RESULTS_FILE = "results.json"
+PREDICTIONS_FILE = "predictions.jsonl"
+
+LEFT_S = 60.0
+"""So long an evaluation is given to notice that the worker is gone which began it."""
 
 
 @needs(Permission.EVALUATE)
@@ -44,6 +52,7 @@ def evaluate_in_process(
     out = Path(parameters.get("out") or _new_run_folder(workspace, str(parameters.get("model"))))
     config = VqaConfig.model_validate({**fields, **parameters, "out": out})
     order = {"config": config.model_dump(mode="json"), "workspace": str(workspace.root)}
+    _wait_until_left(out)
     # A file, since a pipe that nobody reads stops the process once it is full.
     with (
         tempfile.TemporaryFile("w+") as errors,
@@ -92,9 +101,35 @@ def _follow(process: subprocess.Popen[str], order: dict[str, Any], errors: IO[st
     return results
 
 
+def _wait_until_left(folder: Path) -> None:
+    """Wait for an evaluation of the same folder whose worker was killed: it ends after the item it is at."""
+    end = time.monotonic() + LEFT_S
+    while time.monotonic() < end:
+        try:
+            with (folder / ".lock").open("r") as lock:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except FileNotFoundError:
+            return
+        except BlockingIOError:
+            time.sleep(0.2)
+        else:
+            return
+
+
+def run_folder_of_job(runs: Path, job_id: str, parameters: Mapping[str, Any], created_at: datetime) -> Path:
+    """Return the folder that a job's evaluation writes into: always the same, so that it goes on after a restart."""
+    if parameters.get("out"):
+        return Path(parameters["out"])
+    return runs / _run_name(str(parameters.get("model")), created_at, job_id[:8])
+
+
 def _new_run_folder(workspace: Workspace, model: str) -> Path:
+    return workspace.runs / _run_name(model, utc_now(), new_id("run")[-6:])
+
+
+def _run_name(model: str, begun: datetime, distinct: str) -> str:
     name = "".join(character if character.isalnum() else "-" for character in model).strip("-")
-    return workspace.runs / f"{utc_now():%Y%m%dT%H%M%S}-{name[:60]}-{new_id('run')[-6:]}"
+    return f"{begun:%Y%m%dT%H%M%S}-{name[:60]}-{distinct}"
 
 
 @needs(Permission.EVALUATE)

@@ -8,8 +8,8 @@ decides.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from db.tables import GuessTrial
 from evaluation.items import KPrim, MultipleChoice
@@ -63,29 +63,65 @@ async def check_version(
     checker: Checker,
     steps: Steps,
     who: str,
+    before: Sequence[GuessTrial] = (),
 ) -> CheckResult:
-    """Ask the checker three times without the image and judge the answers by VIPER's strict rule."""
-    asks = [_asker(content, version_id, trial, checker) for trial in range(GUESS_TRIALS)]
+    """Ask the checker three times without the image and judge the answers by VIPER's strict rule.
+
+    Args:
+        content: the text of the version.
+        version_id: its id.
+        checker: who guesses.
+        steps: make the calls.
+        who: the account.
+        before: trials of an earlier check that came to nothing. What was answered then counts and is not asked
+            again; the others are asked anew, under numbers of their own.
+
+    Returns:
+        the new trials, and the verdict on them and the answered ones before.
+    """
+    answered = [trial for trial in before if trial.correct_count is not None]
+    places = _places(content, version_id, before)
+    asks = [_asker(content, version_id, place, checker) for place in places]
     # Started together in a fixed order, repaired one after the other: a durable job repeats the same order.
     replies = await asyncio.gather(*(steps.call(ask(None)) for ask in asks))
     trials: list[GuessTrial] = []
-    for trial, (ask, reply) in enumerate(zip(asks, replies, strict=True)):
-        read = _read_trial(content, version_id, trial, reply, who)
+    for place, ask, reply in zip(places, asks, replies, strict=True):
+        read = _read_trial(content, version_id, place, reply, who)
         if read.outcome == "invalid":
             repaired = await steps.call(
                 ask(Repair(reply_text=reply.text, error=read.error or "not the form asked for"))
             )
-            read = _read_trial(content, version_id, trial, repaired, who)
+            read = _read_trial(content, version_id, place, repaired, who)
+            read.provenance = {**read.provenance, "repaired": provenance_of(reply)}
         trials.append(read)
-    return _judge(content, trials)
+    return replace(_judge(content, [*answered, *trials]), trials=trials)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A trial to make: its number among those of the version, and which of the orders of options it shows."""
+
+    number: int
+    order: int
+
+
+def _places(content: MultipleChoice | KPrim, version_id: str, before: Sequence[GuessTrial]) -> list[_Place]:
+    answered = [trial.choice_order for trial in before if trial.correct_count is not None]
+    first = max((trial.trial for trial in before), default=-1) + 1
+    if isinstance(content, MultipleChoice):
+        # An order that brought no answer has told the checker nothing: it is shown again.
+        orders = [order for order in range(GUESS_TRIALS) if list(trial_order(version_id, order)) not in answered]
+    else:
+        orders = list(range(GUESS_TRIALS - len(answered)))
+    return [_Place(first + place, order) for place, order in enumerate(orders)]
 
 
 def _asker(
-    content: MultipleChoice | KPrim, version_id: str, trial: int, checker: Checker
+    content: MultipleChoice | KPrim, version_id: str, place: _Place, checker: Checker
 ) -> Callable[[Repair | None], ModelRequest]:
     shown = content
     if isinstance(content, MultipleChoice):
-        shown = content.reordered(trial_order(version_id, trial))
+        shown = content.reordered(trial_order(version_id, place.order))
 
     def ask(repair: Repair | None) -> ModelRequest:
         return guess_request(
@@ -94,7 +130,7 @@ def _asker(
             prompts=checker.prompts,
             audience=checker.audience,
             organ=checker.organ,
-            seed_key=f"{version_id}/{trial}",
+            seed_key=f"{version_id}/{place.number}",
             repair=repair,
         )
 
@@ -102,14 +138,14 @@ def _asker(
 
 
 def _read_trial(
-    content: MultipleChoice | KPrim, version_id: str, trial: int, reply: ModelReply, who: str
+    content: MultipleChoice | KPrim, version_id: str, place: _Place, reply: ModelReply, who: str
 ) -> GuessTrial:
-    order = list(trial_order(version_id, trial)) if isinstance(content, MultipleChoice) else [0, 1, 2, 3]
+    order = list(trial_order(version_id, place.order)) if isinstance(content, MultipleChoice) else [0, 1, 2, 3]
     row = GuessTrial(
-        id=derived_id("trial", version_id, trial),
+        id=derived_id("trial", version_id, place.number),
         created_by=who,
         item_version_id=version_id,
-        trial=trial,
+        trial=place.number,
         outcome=reply.outcome,
         choice_order=order,
         reply=reply.text,

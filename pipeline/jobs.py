@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal, get_args
@@ -12,11 +12,12 @@ from typing import Any, Literal, get_args
 from dbos import DBOS, DBOSClient, EnqueueOptions, WorkflowStatus
 
 from pipeline.errors import InputError, NotFoundError
-from pipeline.permissions import Permission, needs
+from pipeline.log import without_secrets
+from pipeline.permissions import Actor, Permission, needs
 from pipeline.seed_holds import JOB_HOLDER, job_holders, release_seeds
 from pipeline.workspace import Workspace
 
-JobKind = Literal["add_slides", "sample", "bin", "select", "generate", "evaluate"]
+JobKind = Literal["add_slides", "sample", "bin", "select", "generate", "check", "evaluate"]
 JOB_KINDS: tuple[JobKind, ...] = get_args(JobKind)
 
 JOB_PERMISSIONS: Mapping[JobKind, Permission] = {
@@ -25,6 +26,7 @@ JOB_PERMISSIONS: Mapping[JobKind, Permission] = {
     "bin": Permission.CHOOSE_ROIS,
     "select": Permission.CHOOSE_ROIS,
     "generate": Permission.GENERATE_ITEMS,
+    "check": Permission.GENERATE_ITEMS,
     "evaluate": Permission.EVALUATE,
 }
 """What submitting a job of each kind asks for; the worker asks again when the job begins."""
@@ -36,6 +38,16 @@ SEED_QUEUE = "seeds"
 WORKFLOW_NAME = "histocurator_job"
 APPLICATION_NAME = "histocurator"
 PROGRESS_EVENT = "progress"
+
+QueueChoice = Literal["all", "jobs", "seeds"]
+QUEUES: Mapping[QueueChoice, tuple[str, ...]] = {
+    "all": (JOB_QUEUE, SEED_QUEUE),
+    "jobs": (JOB_QUEUE,),
+    "seeds": (SEED_QUEUE,),
+}
+"""Which queues a worker serves by the name of the choice: whole jobs, or the single seeds and items of them."""
+
+_CANCELLED_BY = "cancelled_by"
 
 _STATES: dict[str, JobState] = {
     "DELAYED": "queued",
@@ -50,7 +62,11 @@ _STATES: dict[str, JobState] = {
 
 @dataclass(frozen=True)
 class JobStatus:
-    """Where a job stands: `done` of `total` units, the last word on them, and what came of it."""
+    """Where a job stands: `done` of `total` units, `failed` among them, the last word on them, what came of it.
+
+    `created_at` is when it was asked for by `who`, `begun_at` when a worker took it, `ended_at` when it ended.
+    `parameters` are those of the pipeline function behind its kind.
+    """
 
     id: str
     kind: str
@@ -62,6 +78,11 @@ class JobStatus:
     result: dict[str, Any] | None
     created_at: datetime
     who: str
+    failed: int = 0
+    begun_at: datetime | None = None
+    ended_at: datetime | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    cancelled_by: str | None = None
 
     @property
     def active(self) -> bool:
@@ -124,11 +145,17 @@ def job_status(workspace: Workspace, job_id: str) -> JobStatus:
 
 
 @needs(Permission.VIEW_JOBS)
-def list_jobs(workspace: Workspace, *, active_only: bool = False, limit: int = 50) -> list[JobStatus]:
-    """Return the latest jobs, newest first."""
+def list_jobs(workspace: Workspace, *, active_only: bool = False, limit: int = 50, skip: int = 0) -> list[JobStatus]:
+    """Return the latest jobs, newest first, without the newest `skip`.
+
+    Raises:
+        InputError: the limit is not positive, or `skip` is negative.
+    """
+    if limit < 1 or skip < 0:
+        raise InputError(f"limit is {limit} and skip {skip}; they must be at least 1 and 0")
     states = ["DELAYED", "ENQUEUED", "PENDING"] if active_only else None
     with _client(workspace) as client:
-        found = client.list_workflows(name=WORKFLOW_NAME, status=states, limit=limit, sort_desc=True)
+        found = client.list_workflows(name=WORKFLOW_NAME, status=states, limit=limit, offset=skip, sort_desc=True)
         return [_status(client, workflow) for workflow in found]
 
 
@@ -139,10 +166,15 @@ def cancel_job(workspace: Workspace, job_id: str) -> None:
     Raises:
         NotFoundError: there is none of this id.
         NotAllowedError: somebody else started it, and the actor may cancel only their own.
+        InputError: it has ended.
     """
-    if job_status(workspace, job_id).who != workspace.actor.name:
+    status = job_status(workspace, job_id)
+    if not may_cancel(status, workspace.actor):
         workspace.actor.require(Permission.CANCEL_JOBS)
+    if not status.active:
+        raise InputError(f"Job {job_id} has ended ({status.state}); there is nothing to cancel.")
     with _client(workspace) as client:
+        client.update_workflow_attributes(job_id, {_CANCELLED_BY: workspace.actor.name}, merge=True)
         # The job first: a unit that begins after this sees that its job is cancelled and does nothing.
         client.cancel_workflow(job_id)
         units = client.list_workflows(
@@ -153,6 +185,11 @@ def cancel_job(workspace: Workspace, job_id: str) -> None:
         )
         client.cancel_workflows([unit.workflow_id for unit in units])
     release_ended_seeds(workspace, who=workspace.actor.name)
+
+
+def may_cancel(job: JobStatus, actor: Actor) -> bool:
+    """Say whether somebody may cancel a job: their own, or anybody's with that permission."""
+    return job.who == actor.name or actor.may(Permission.CANCEL_JOBS)
 
 
 def release_ended_seeds(workspace: Workspace, *, who: str) -> None:
@@ -170,6 +207,7 @@ def release_ended_seeds(workspace: Workspace, *, who: str) -> None:
 def _status(client: DBOSClient, workflow: WorkflowStatus) -> JobStatus:
     progress = client.get_event(workflow.workflow_id, PROGRESS_EVENT, timeout_seconds=0) or {}
     arguments = workflow.input["args"] if workflow.input else ()
+    result = workflow.output if isinstance(workflow.output, dict) else None
     return JobStatus(
         id=workflow.workflow_id,
         kind=str(arguments[0]) if arguments else workflow.name,
@@ -177,8 +215,38 @@ def _status(client: DBOSClient, workflow: WorkflowStatus) -> JobStatus:
         done=int(progress.get("done", 0)),
         total=int(progress.get("total", 0)),
         message=str(progress.get("message", "")),
-        error=str(workflow.error) if workflow.error is not None else None,
-        result=workflow.output if isinstance(workflow.output, dict) else None,
-        created_at=datetime.fromtimestamp((workflow.created_at or 0) / 1000, UTC),
+        error=_error(workflow),
+        result=result,
+        created_at=_moment(workflow.created_at) or datetime.fromtimestamp(0, UTC),
         who=str(arguments[2]) if len(arguments) > 2 else "",
+        failed=_failed(progress, result),
+        begun_at=_moment(workflow.dequeued_at),
+        ended_at=_moment(workflow.completed_at),
+        parameters=arguments[1] if len(arguments) > 1 and isinstance(arguments[1], dict) else {},
+        cancelled_by=(workflow.attributes or {}).get(_CANCELLED_BY),
     )
+
+
+def _moment(milliseconds: int | None) -> datetime | None:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC) if milliseconds else None
+
+
+def _failed(progress: Mapping[str, Any], result: Mapping[str, Any] | None) -> int:
+    """Return how many units failed: as the job said while it ran, or as its result lists them."""
+    listed = [*(result or {}).get("problems", ()), *(result or {}).get("failed", ())]
+    return max(int(progress.get("failed", 0)), len(listed))
+
+
+def _error(workflow: WorkflowStatus) -> str | None:
+    """Return in words why a job failed."""
+    if workflow.status == "MAX_RECOVERY_ATTEMPTS_EXCEEDED":
+        return "It was begun again and again, and its worker ended each time. The workspace's log says more."
+    return in_words(workflow.error) if workflow.error is not None and workflow.status == "ERROR" else None
+
+
+def in_words(error: BaseException) -> str:
+    """Return what to tell a person of an error; one that is a fault of the program says so."""
+    # What evaluation and pipeline raise themselves is written for people.
+    own = isinstance(error, OSError) or type(error).__module__.startswith(("evaluation.", "pipeline."))
+    words = str(error) if own else f"The program failed: {type(error).__name__}: {error}"
+    return without_secrets(words)

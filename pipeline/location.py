@@ -34,7 +34,13 @@ def follow_move(workspace: Workspace, *, who: str) -> None:
             for row in rows:
                 _rewrite(session, row, former, root, who)
     if former != root or not record.is_file():
-        record.write_text(str(root), encoding="utf-8")
+        note_location(workspace.cache, root)
+
+
+def note_location(cache: Path, root: Path) -> None:
+    """Say in a workspace's cache where it lay, so that its paths follow when it is opened."""
+    cache.mkdir(exist_ok=True)
+    (cache / _RECORD).write_text(str(root), encoding="utf-8")
 
 
 def _rewrite(session: Session, row: Slide | Release | Run, former: Path, root: Path, who: str) -> None:

@@ -1,10 +1,13 @@
-"""The workspace's log: a rotating file, and warnings on stderr."""
+"""The workspace's log: a rotating file, and warnings on stderr. Lines of a job name it."""
 
 from __future__ import annotations
 
 import logging
 import re
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
@@ -13,7 +16,10 @@ from evaluation.models import scrub
 MAX_BYTES = 5_000_000
 BACKUP_COUNT = 5
 
-_FORMAT = "%(asctime)sZ %(levelname)s %(name)s %(message)s"
+_FORMAT = "%(asctime)sZ %(levelname)s %(name)s %(of_job)s%(message)s"
+
+_job: ContextVar[str] = ContextVar("job", default="")
+"""The job that the running task works on; tasks and threads that it starts know it too."""
 
 _REDACTED = "[redacted]"
 _SHAPES = (
@@ -31,7 +37,27 @@ def without_secrets(text: str) -> str:
     return text
 
 
-class _WithoutSecrets(logging.Formatter):
+@contextmanager
+def working_on(job_id: str) -> Iterator[None]:
+    """Let every line that is logged in the block, wherever it comes from, carry the id of a job."""
+    token = _job.set(job_id)
+    try:
+        yield
+    finally:
+        _job.reset(token)
+
+
+class NamesJob(logging.Filter):
+    """Gives each record `job`, the id of the job it belongs to ("" for none), and `of_job`, the same for a line."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let every record through."""
+        job_id = _job.get()
+        record.__dict__.update(job=job_id, of_job=f"[job {job_id}] " if job_id else "")
+        return True
+
+
+class WithoutSecrets(logging.Formatter):
     """Takes secrets out of messages and tracebacks alike, whoever wrote them."""
 
     converter = staticmethod(time.gmtime)
@@ -40,21 +66,28 @@ class _WithoutSecrets(logging.Formatter):
         return without_secrets(super().format(record))
 
 
-class _QuietFile(RotatingFileHandler):
+class QuietFile(RotatingFileHandler):
     """A log that cannot be written (a full disk) stops no work and prints nothing into it."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  (the library's signature)
         return
 
 
+def writes_to(path: Path) -> bool:
+    """Say whether this process logs into a file already."""
+    handlers = logging.getLogger().handlers
+    return any(isinstance(h, RotatingFileHandler) and Path(h.baseFilename) == path for h in handlers)
+
+
 def start_log(path: Path) -> None:
     """Write this process's log to a rotating file; a second call with the same file changes nothing."""
     root = logging.getLogger()
-    if any(isinstance(h, RotatingFileHandler) and Path(h.baseFilename) == path for h in root.handlers):
+    if writes_to(path):
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    file = _QuietFile(path, maxBytes=MAX_BYTES, backupCount=BACKUP_COUNT, encoding="utf-8")
-    file.setFormatter(_WithoutSecrets(_FORMAT, datefmt="%Y-%m-%dT%H:%M:%S"))
+    file = QuietFile(path, maxBytes=MAX_BYTES, backupCount=BACKUP_COUNT, encoding="utf-8")
+    file.addFilter(NamesJob())
+    file.setFormatter(WithoutSecrets(_FORMAT, datefmt="%Y-%m-%dT%H:%M:%S"))
     root.addHandler(file)
     if root.level > logging.INFO or root.level == logging.NOTSET:
         root.setLevel(logging.INFO)

@@ -65,7 +65,7 @@ class Permission(StrEnum):
     VIEW_PEOPLE = "people: see accounts and invitations"
     INVITE_READERS = "people: invite readers"
     MANAGE_PEOPLE = "people: add, invite, change roles, reset, close"
-    MANAGE_WORKSPACE = "workspace: serve, run workers, delete what was kept long enough"
+    MANAGE_WORKSPACE = "workspace: serve, run workers, back up, delete what was kept long enough"
     OWN_ACCOUNT = "own account: see, change the password, end sessions"
 
 

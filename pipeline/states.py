@@ -51,7 +51,7 @@ ITEM_TRANSITIONS: Mapping[str, frozenset[str]] = {
     "checking": frozenset({"guessable", "passed", "escalated", "withdrawn"}),
     "guessable": frozenset({"regenerating", "escalated", "withdrawn"}),
     "regenerating": frozenset({"checking", "escalated", "withdrawn"}),
-    "escalated": frozenset({"in_review", "withdrawn"}),
+    "escalated": frozenset({"checking", "in_review", "withdrawn"}),
     "passed": frozenset({"in_review", "withdrawn"}),
     "in_review": frozenset({"approved", "revise", "rejected", "withdrawn"}),
     "approved": frozenset({"released", "passed", "escalated", "withdrawn"}),
@@ -60,7 +60,9 @@ ITEM_TRANSITIONS: Mapping[str, frozenset[str]] = {
     "released": frozenset({"withdrawn"}),
     "withdrawn": frozenset(),
 }
-"""From `approved`, `revise` and `rejected` the way back to `passed` or `escalated` is the undo of a decision."""
+"""From `approved`, `revise` and `rejected` the way back to `passed` or `escalated` is the undo of a decision.
+
+From `escalated` back to `checking` goes an item whose check came to nothing and is made again."""
 
 _TABLES: Mapping[type, Mapping[str, frozenset[str]]] = {
     Roi: ROI_TRANSITIONS,

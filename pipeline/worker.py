@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event
@@ -16,23 +17,30 @@ from typing import IO, Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from dbos import DBOS, DBOSConfig
+from dbos import error as dbos_error
 
-from evaluation.models import ModelReply, ModelRequest, call_model
-from pipeline.benchmarks import evaluate_in_process
+from evaluation.models import ModelReply, ModelRequest, call_model, use_workspace
+from pipeline.benchmarks import evaluate_in_process, run_folder_of_job
 from pipeline.bins import bin_candidates
 from pipeline.errors import InputError
 from pipeline.ingest import SlideMetadata, add_slides
+from pipeline.job_log import read_job_log, start_job_log
 from pipeline.jobs import (
     APPLICATION_NAME,
     JOB_PERMISSIONS,
     JOB_QUEUE,
     PROGRESS_EVENT,
+    QUEUES,
     SEED_QUEUE,
     WORKFLOW_NAME,
     JobKind,
+    QueueChoice,
+    in_words,
 )
+from pipeline.log import working_on
 from pipeline.people import actor_of, find_account, system_actor
 from pipeline.progress import Progress
+from pipeline.rechecks import CheckedItem, check_again, items_to_check
 from pipeline.rois import sample_candidates, select_across_bins
 from pipeline.seed_holds import JOB_HOLDER
 from pipeline.variants import ModelChoice, SeedResult, choose_models, develop_seed, pending_seeds
@@ -84,7 +92,10 @@ class DurableSteps:
         async def in_turn() -> ModelReply:
             # Seeds run side by side and each asks its trials at once: the limit is on calls, whoever makes them.
             async with _call_slots():
-                return await call_model(request)
+                reply = await call_model(request)
+            if reply.outcome != "answered":
+                _log.warning("%s: the call ended as %s: %s", request.model, reply.outcome, reply.error or "")
+            return reply
 
         return await DBOS.run_step_async({"name": "model call"}, in_turn)
 
@@ -156,12 +167,38 @@ _WORK: dict[JobKind, Callable[[dict[str, Any], str, Progress], dict[str, Any]]] 
 
 @DBOS.workflow(name=WORKFLOW_NAME)
 async def run_job(kind: JobKind, parameters: dict[str, Any], who: str) -> dict[str, Any]:
-    """Run one job: generation becomes one workflow per seed, anything else one step that can be repeated."""
+    """Run one job: generating and checking are one workflow per unit, anything else one step that can be repeated."""
+    job_id = DBOS.workflow_id or ""
+    with working_on(job_id):
+        known = await asyncio.to_thread(read_job_log, _here(), job_id, lines=1)
+        _log.info("%s, for %s: %s", kind, who, "goes on after its worker ended" if known else "begins")
+        try:
+            result = await _run(kind, parameters, who, job_id)
+        except (Exception, dbos_error.DBOSWorkflowCancelledError) as error:
+            _log_end(error)
+            raise
+        _log.info("%s: done", kind)
+        return result
+
+
+def _log_end(error: BaseException) -> None:
+    if isinstance(error, JobCancelledError | dbos_error.DBOSWorkflowCancelledError):
+        _log.info("cancelled")
+    elif isinstance(error, InputError):
+        _log.error("failed: %s", error)
+    else:
+        _log.error("failed: %s", in_words(error), exc_info=error)
+
+
+async def _run(kind: JobKind, parameters: dict[str, Any], who: str, job_id: str) -> dict[str, Any]:
     # Asked again, after a restart as well: the person may have lost the role, or be gone, since they started it.
     _as(who).actor.require(JOB_PERMISSIONS[kind])
     if kind == "generate":
-        return await _generate(parameters, who)
-    job_id = DBOS.workflow_id or ""
+        return await _generate(parameters, who, job_id)
+    if kind == "check":
+        return await _check(parameters, who, job_id)
+    if kind == "evaluate":
+        parameters = {**parameters, "out": str(await _run_folder(parameters, job_id))}
 
     async def work() -> dict[str, Any]:
         return await asyncio.to_thread(_WORK[kind], parameters, who, _reporter(job_id))
@@ -169,27 +206,33 @@ async def run_job(kind: JobKind, parameters: dict[str, Any], who: str) -> dict[s
     return await DBOS.run_step_async({"name": kind}, work)
 
 
-async def _generate(parameters: dict[str, Any], who: str) -> dict[str, Any]:
+async def _run_folder(parameters: dict[str, Any], job_id: str) -> Path:
+    status = await DBOS.get_workflow_status_async(job_id)
+    created = datetime.fromtimestamp(((status.created_at or 0) if status is not None else 0) / 1000, UTC)
+    return run_folder_of_job(_here().runs, job_id, parameters, created)
+
+
+async def _generate(parameters: dict[str, Any], who: str, job_id: str) -> dict[str, Any]:
     def plan() -> tuple[ModelChoice, list[str]]:
         models = choose_models(_here(), generator=parameters.get("generator"), checker=parameters.get("checker"))
         return models, parameters.get("seed_ids") or pending_seeds(_as(who))
 
     models, seed_ids = await DBOS.run_step_async({"name": "plan"}, plan)
-    await DBOS.set_event_async(
-        PROGRESS_EVENT, {"done": 0, "total": len(seed_ids), "message": f"{models.generator} writes"}
-    )
+    _log.info("%d seeds; %s writes, %s checks", len(seed_ids), models.generator, models.checker)
+    await _tell(0, len(seed_ids), f"{models.generator} writes")
     units = [
-        await DBOS.enqueue_workflow_async(SEED_QUEUE, run_seed, DBOS.workflow_id or "", seed_id, models, who)
-        for seed_id in seed_ids
+        await DBOS.enqueue_workflow_async(SEED_QUEUE, run_seed, job_id, seed_id, models, who) for seed_id in seed_ids
     ]
     results: list[SeedResult] = []
-    for unit in units:
-        result = await unit.get_result()
+    for seed_id, unit in zip(seed_ids, units, strict=True):
+        try:
+            result = await unit.get_result()
+        except Exception as error:
+            # One unit's fault is not the others': they go on.
+            result = SeedResult(seed_id, "failed", in_words(error))
         results.append(result)
-        await DBOS.set_event_async(
-            PROGRESS_EVENT,
-            {"done": len(results), "total": len(units), "message": f"{result.seed_id} {result.state}"},
-        )
+        lost = sum(result.state != "ready" for result in results)
+        await _tell(len(results), len(units), f"{result.seed_id} {result.state}", lost)
     return {
         "ready": sum(result.state == "ready" for result in results),
         "failed": [asdict(result) for result in results if result.state != "ready"],
@@ -198,33 +241,116 @@ async def _generate(parameters: dict[str, Any], who: str) -> dict[str, Any]:
     }
 
 
+async def _check(parameters: dict[str, Any], who: str, job_id: str) -> dict[str, Any]:
+    def plan() -> tuple[ModelChoice, list[str]]:
+        # The checker alone is called: it stands for both, so that no key of a writing model is asked for.
+        checker = parameters.get("checker") or _here().settings.checker
+        models = choose_models(_here(), generator=checker, checker=checker)
+        return models, parameters.get("item_ids") or items_to_check(_as(who))
+
+    models, item_ids = await DBOS.run_step_async({"name": "plan"}, plan)
+    _log.info("%d items; %s checks", len(item_ids), models.checker)
+    await _tell(0, len(item_ids), f"{models.checker} checks")
+    units = [
+        await DBOS.enqueue_workflow_async(SEED_QUEUE, run_check, job_id, item_id, models.checker, who)
+        for item_id in item_ids
+    ]
+    results: list[CheckedItem] = []
+    for item_id, unit in zip(item_ids, units, strict=True):
+        try:
+            result = await unit.get_result()
+        except Exception as error:
+            result = CheckedItem(item_id, "incomplete", in_words(error))
+        results.append(result)
+        lost = sum(result.verdict == "incomplete" for result in results)
+        await _tell(len(results), len(units), f"{result.item_id} {result.verdict}", lost)
+    return {
+        "passed": sum(result.verdict == "passed" for result in results),
+        "guessable": sum(result.verdict == "guessable" for result in results),
+        "failed": [asdict(result) for result in results if result.verdict in ("incomplete", "skipped")],
+        "checker": models.checker,
+    }
+
+
+async def _tell(done: int, total: int, message: str, failed: int = 0) -> None:
+    """Tell the queue where a job stands that has units."""
+    await DBOS.set_event_async(PROGRESS_EVENT, {"done": done, "total": total, "message": message, "failed": failed})
+
+
 @DBOS.workflow(name="histocurator_seed")
 async def run_seed(job_id: str, seed_id: str, models: ModelChoice, who: str) -> SeedResult:
     """Take one seed to its items: one unit of work, one workflow."""
-    workflow_id = DBOS.workflow_id or ""
-    job = await DBOS.get_workflow_status_async(job_id)
-    if job is not None and job.status == "CANCELLED":
-        return SeedResult(seed_id, "skipped", "the job was cancelled")
-    return await develop_seed(
-        _as(who),
-        seed_id,
-        models=models,
-        generation_id=f"gen_{workflow_id}",
-        holder=f"{JOB_HOLDER}{workflow_id}",
-        steps=DurableSteps(),
-        who=who,
+    with working_on(job_id):
+        workflow_id = DBOS.workflow_id or ""
+        job = await DBOS.get_workflow_status_async(job_id)
+        if job is not None and job.status == "CANCELLED":
+            return SeedResult(seed_id, "skipped", "the job was cancelled")
+        result = await develop_seed(
+            _as(who),
+            seed_id,
+            models=models,
+            generation_id=f"gen_{workflow_id}",
+            holder=f"{JOB_HOLDER}{workflow_id}",
+            steps=DurableSteps(),
+            who=who,
+        )
+        _log_unit(seed_id, result.state, result.reason, good=result.state == "ready")
+        return result
+
+
+@DBOS.workflow(name="histocurator_check")
+async def run_check(job_id: str, item_id: str, checker: str, who: str) -> CheckedItem:
+    """Check one item again without the image: one unit of work, one workflow."""
+    with working_on(job_id):
+        job = await DBOS.get_workflow_status_async(job_id)
+        if job is not None and job.status == "CANCELLED":
+            return CheckedItem(item_id, "skipped", "the job was cancelled")
+        result = await check_again(_as(who), item_id, checker=checker, steps=DurableSteps(), job_id=job_id, who=who)
+        _log_unit(item_id, result.verdict, result.reason, good=result.verdict in ("passed", "guessable"))
+        return result
+
+
+def _log_unit(identifier: str, came_to: str, reason: str | None, *, good: bool) -> None:
+    _log.log(
+        logging.INFO if good else logging.WARNING,
+        "%s %s%s",
+        identifier,
+        came_to,
+        f": {reason}" if reason else "",
     )
 
 
-def run_worker(workspace: Workspace, *, stop: Event) -> None:
-    """Work on the queue until `stop` is set.
+def check_queue_choice(queue_url: str, queue: QueueChoice) -> None:
+    """Make sure that a worker may serve only some queues.
 
     Raises:
-        InputError: too many workers run on this host already.
+        InputError: the workspace is on SQLite, whose queue is a file of this one machine.
+    """
+    if queue != "all" and queue_url.startswith("sqlite"):
+        raise InputError(
+            f"--queue {queue} is for more machines on PostgreSQL. This workspace's queue is a SQLite file, which only "
+            "workers on one machine can share: leave --queue away, or set HISTOCURATOR_DATABASE_URL (docs/jobs.md)."
+        )
+
+
+def run_worker(workspace: Workspace, *, stop: Event, queue: QueueChoice = "all") -> None:
+    """Work on the queues until `stop` is set.
+
+    Args:
+        workspace: whose jobs.
+        stop: ends it.
+        queue: which of its queues: whole jobs, single seeds and items, or all.
+
+    Raises:
+        InputError: too many workers run on this host already, or the choice of a queue needs PostgreSQL.
     """
     global _workspace
+    check_queue_choice(workspace.queue_url, queue)
     slot, lock = _take_slot(workspace)
     _workspace = workspace
+    # A worker of single seeds never plans a job, which is where others set this.
+    use_workspace(workspace.root)
+    start_job_log(workspace, _worker_name(workspace, slot))
     configuration: DBOSConfig = {
         "name": APPLICATION_NAME,
         "system_database_url": workspace.queue_url,
@@ -235,6 +361,7 @@ def run_worker(workspace: Workspace, *, stop: Event) -> None:
         "notification_listener_polling_interval_sec": 0.2,
     }
     DBOS(config=configuration)
+    DBOS.listen_queues(QUEUES[queue])
     try:
         DBOS.launch()
         DBOS.register_queue(JOB_QUEUE, worker_concurrency=2, polling_interval_sec=0.3)
@@ -243,7 +370,7 @@ def run_worker(workspace: Workspace, *, stop: Event) -> None:
             worker_concurrency=workspace.settings.model_concurrency,
             polling_interval_sec=0.3,
         )
-        _log.info("worker %s waits for jobs of %s", slot, workspace.root)
+        _log.info("worker %s waits for %s of %s", slot, " and ".join(QUEUES[queue]), workspace.root)
         stop.wait()
     finally:
         DBOS.destroy()

@@ -10,7 +10,20 @@ from typing import Annotated
 
 import typer
 
-from curator_app.cli import doctor, evaluate, items, releases, rois, seeds, slides, users, workspaces
+from curator_app.cli import (
+    audit,
+    backups,
+    doctor,
+    evaluate,
+    items,
+    jobs,
+    releases,
+    rois,
+    seeds,
+    slides,
+    users,
+    workspaces,
+)
 from curator_app.cli._output import EXIT_BAD_INPUT, MissingExtraError, in_words, print_json_error, to_stderr
 
 app = typer.Typer(
@@ -27,6 +40,8 @@ app.command("init")(workspaces.init)
 app.command("serve")(workspaces.serve)
 app.command("worker")(workspaces.worker)
 app.command("retention")(workspaces.retention)
+app.command("backup")(backups.backup)
+app.command("restore")(backups.restore)
 app.add_typer(slides.slides_app, name="slides")
 app.add_typer(rois.rois_app, name="rois")
 app.add_typer(seeds.seeds_app, name="seeds")
@@ -34,6 +49,8 @@ app.add_typer(items.items_app, name="items")
 app.add_typer(releases.release_app, name="release")
 app.add_typer(evaluate.eval_app, name="eval")
 app.add_typer(users.users_app, name="users")
+app.add_typer(audit.audit_app, name="audit")
+app.add_typer(jobs.jobs_app, name="jobs")
 
 
 def _print_version(wanted: bool) -> None:

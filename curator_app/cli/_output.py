@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 EXIT_DONE = 0
 EXIT_NOTHING_USABLE = 1
+EXIT_FAULT_FOUND = 1
 EXIT_BAD_INPUT = 2
 
 WIDE = 1_000
@@ -150,12 +151,22 @@ def opened_workspace(given: Path | None, **flags: Any) -> Iterator[Workspace]:
         NotAllowedError: the person has no account in it.
     """
     require_app()
+    from pipeline.in_use import using
+    from pipeline.workspace import find_workspace
+
+    root = find_workspace(given).expanduser().absolute()
+    with using(root), _opened_as_caller(root, **flags) as workspace:
+        yield workspace
+
+
+@contextmanager
+def _opened_as_caller(root: Path, **flags: Any) -> Iterator[Workspace]:
     from pipeline.log import start_log
     from pipeline.people import command_line_actor
     from pipeline.permissions import NotAllowedError
-    from pipeline.workspace import find_workspace, open_workspace
+    from pipeline.workspace import open_workspace
 
-    workspace = open_workspace(find_workspace(given), **flags)
+    workspace = open_workspace(root, **flags)
     try:
         actor = command_line_actor(workspace)
         if not actor.roles:

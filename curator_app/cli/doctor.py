@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import platform
-import shutil
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -27,17 +26,20 @@ from curator_app.cli._output import (
 if TYPE_CHECKING:
     from pipeline.workspace import Workspace
 
-MINIMUM_FREE_GB = 5
-
 
 @dataclass(frozen=True)
 class Check:
-    """One thing looked at: `status` is ok, optional (a part that is not there) or broken (needs mending)."""
+    """One thing looked at.
+
+    `status` is ok, optional (a part that is not there), warning (see to it soon) or broken (needs mending); `details`
+    are all the places that `found` is about.
+    """
 
     what: str
     status: str
     found: str
     remedy: str = ""
+    details: tuple[str, ...] = ()
 
 
 def _package(what: str, module: str, distribution: str, remedy: str) -> Check:
@@ -91,6 +93,7 @@ def _viewer() -> Check:
 
 def _workspace(given: Path | None) -> list[Check]:
     from pipeline.errors import InputError
+    from pipeline.health import check_workspace
     from pipeline.workspace import WORKSPACE_VARIABLE, find_workspace, open_workspace
 
     if given is None and not os.environ.get(WORKSPACE_VARIABLE):
@@ -102,17 +105,12 @@ def _workspace(given: Path | None) -> list[Check]:
         return [Check("workspace", "broken", error.message, "see the message")]
     try:
         people = _people(opened)
+        findings = check_workspace(opened)
     finally:
         opened.engine.dispose()
-    free = shutil.disk_usage(opened.root).free / 1e9
     return [
         Check("workspace", "ok", f"{opened.root} ({opened.engine.dialect.name})"),
-        Check(
-            "free space",
-            "ok" if free >= MINIMUM_FREE_GB else "broken",
-            f"{free:.0f} GB",
-            "free some disk space",
-        ),
+        *(Check(one.what, one.state, one.found, one.remedy, one.details) for one in findings),
         *people,
     ]
 
@@ -175,7 +173,8 @@ def doctor(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> No
         checks.append(_secret_key())
         checks += _workspace(workspace)
     if as_json:
-        print_json([asdict(check) for check in checks])
+        # Places only where there are some.
+        print_json([{name: value for name, value in asdict(check).items() if value != ()} for check in checks])
     else:
         print_table(
             "This machine",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Annotated
@@ -74,18 +75,37 @@ def _serve(opened: Workspace, host: str, port: int, browser: bool) -> None:
     serve_app(opened.root, host=host, port=port, open_browser=browser)
 
 
-def worker(workspace: WorkspaceOption = None) -> None:
+class Queue(StrEnum):
+    """Which queues a worker serves."""
+
+    ALL = "all"
+    JOBS = "jobs"
+    SEEDS = "seeds"
+
+
+def worker(
+    queue: Annotated[
+        Queue,
+        typer.Option(
+            help="What to take: whole jobs, the single seeds and items of them, or all. Other than all needs "
+            "PostgreSQL."
+        ),
+    ] = Queue.ALL,
+    workspace: WorkspaceOption = None,
+) -> None:
     """Run queued jobs until stopped; `serve` starts one of its own."""
     with opened_workspace(workspace) as opened:
         from pipeline.permissions import Permission
-        from pipeline.worker import run_worker
+        from pipeline.worker import check_queue_choice, run_worker
 
         opened.actor.require(Permission.MANAGE_WORKSPACE)
+        check_queue_choice(opened.queue_url, queue.value)
         stop = Event()
         for name in (signal.SIGINT, signal.SIGTERM):
             signal.signal(name, lambda *_: stop.set())
-        to_stderr(f"The worker waits for jobs of {opened.root}.")
-        run_worker(opened, stop=stop)
+        waits_for = {"all": "jobs", "jobs": "whole jobs", "seeds": "seeds and items of jobs"}[queue.value]
+        to_stderr(f"The worker waits for {waits_for} of {opened.root}.")
+        run_worker(opened, stop=stop, queue=queue.value)
 
 
 def demo(

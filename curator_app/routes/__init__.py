@@ -1,6 +1,7 @@
 """What the server answers besides Streamlit: signing in, pictures, drafts and downloads, all behind one guard."""
 
 from curator_app.routes._account_pages import account_routes
+from curator_app.routes._audit_export import audit_routes, export_address
 from curator_app.routes._downloads import download_address, download_routes, downloadable
 from curator_app.routes._drafts import draft_routes
 from curator_app.routes._guard import Guard, answered_names
@@ -19,10 +20,12 @@ __all__ = [
     "ProviderAnswers",
     "account_routes",
     "answered_names",
+    "audit_routes",
     "download_address",
     "download_routes",
     "downloadable",
     "draft_routes",
+    "export_address",
     "nothing_else",
     "picture_routes",
     "provider_routes",

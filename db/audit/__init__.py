@@ -3,7 +3,7 @@
 from db.audit._chain import START, ChainLink, digest
 from db.audit._head import HEAD_FILE, read_head, write_head
 from db.audit._record import record_event, trail_head
-from db.audit._triggers import create_triggers, drop_triggers, missing_triggers
+from db.audit._triggers import create_triggers, drop_triggers, missing_triggers, trigger_names
 from db.audit._verify import ChainFault, verify_chain
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "read_head",
     "record_event",
     "trail_head",
+    "trigger_names",
     "verify_chain",
     "write_head",
 ]

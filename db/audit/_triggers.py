@@ -20,10 +20,8 @@ _SQLITE = {
 }
 
 _FUNCTION = "audit_event_refuse"
-_POSTGRESQL_FUNCTION = (
-    f"CREATE OR REPLACE FUNCTION {_FUNCTION}() RETURNS trigger AS $$ "
-    f"BEGIN RAISE EXCEPTION '{REFUSAL}'; END; $$ LANGUAGE plpgsql"
-)
+_BODY = f" BEGIN RAISE EXCEPTION '{REFUSAL}'; END; "
+_POSTGRESQL_FUNCTION = f"CREATE OR REPLACE FUNCTION {_FUNCTION}() RETURNS trigger AS $${_BODY}$$ LANGUAGE plpgsql"
 _POSTGRESQL = {
     "audit_event_keeps_rows": (
         "CREATE TRIGGER audit_event_keeps_rows BEFORE DELETE OR TRUNCATE ON audit_event "
@@ -34,6 +32,18 @@ _POSTGRESQL = {
         f"FOR EACH STATEMENT EXECUTE FUNCTION {_FUNCTION}()"
     ),
 }
+
+_BEFORE, _DELETE, _UPDATE, _TRUNCATE = 2, 8, 16, 32
+_POSTGRESQL_KINDS = {
+    "audit_event_keeps_rows": _BEFORE | _DELETE | _TRUNCATE,
+    "audit_event_keeps_content": _BEFORE | _UPDATE,
+}
+"""When each trigger runs, as PostgreSQL's catalogue writes it (pg_trigger.tgtype)."""
+
+
+def trigger_names() -> tuple[str, ...]:
+    """Return the names of the triggers."""
+    return _NAMES
 
 
 def create_triggers(connection: Connection) -> None:
@@ -65,9 +75,14 @@ def missing_triggers(connection: Connection) -> list[str]:
         return [name for name, sql in _SQLITE.items() if kept.get(name) != sql]
     found = connection.execute(
         text(
-            "SELECT t.tgname, t.tgenabled, p.prosrc FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid "
+            "SELECT t.tgname, t.tgtype, t.tgenabled, t.tgqual IS NULL AND t.tgattr::text = '', p.prosrc "
+            "FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid "
             "WHERE t.tgrelid = 'audit_event'::regclass AND NOT t.tgisinternal"
         )
     )
-    working = {str(name) for name, enabled, source in found if enabled in ("O", "A") and REFUSAL in str(source)}
+    working = {
+        str(name)
+        for name, kind, enabled, unconditional, source in found
+        if _POSTGRESQL_KINDS.get(name) == kind and enabled in ("O", "A") and unconditional and source == _BODY
+    }
     return [name for name in _NAMES if name not in working]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, inspect
 from sqlmodel import Session, col, select
 
 from db.audit._chain import START, ChainLink, digest
@@ -38,6 +38,8 @@ def verify_chain(engine: Engine, head_file: Path | None = None) -> tuple[int, li
         engine: the database.
         head_file: where the head is noted; not looked at where None.
     """
+    if not inspect(engine).has_table("audit_event"):
+        return 0, [ChainFault(None, "the table audit_event is missing: the whole trail was removed")]
     faults: list[ChainFault] = []
     noted = _noted(head_file, faults)
     last, at_noted, count = START, None, 0

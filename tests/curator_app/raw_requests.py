@@ -65,9 +65,7 @@ def ask(
         except (BrokenPipeError, ConnectionResetError):
             pass  # The server has answered before everything was sent.
         response = connection.getresponse()
-        return Answer(
-            response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
-        )
+        return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, response.read())
     finally:
         connection.close()
 

@@ -387,11 +387,17 @@ class TestAnotherPersons:
         page = running.ask("GET", target)
         browser = page.headers["set-cookie"].partition(";")[0]
         form = [("Content-Type", "application/x-www-form-urlencoded")]
-        typed = f"token={form_token(page.text)}&name=guest&display_name=&new=a+long+enough+word&again=a+long+enough+word"
-        answer = running.ask("POST", target, cookie=browser, headers=form, body=f"{typed}&roles=admin&role=admin".encode())
+        typed = (
+            f"token={form_token(page.text)}&name=guest&display_name=&new=a+long+enough+word&again=a+long+enough+word"
+        )
+        answer = running.ask(
+            "POST", target, cookie=browser, headers=form, body=f"{typed}&roles=admin&role=admin".encode()
+        )
         assert answer.status == 303, answer.text
         assert actor(running.workspace, "guest").roles == {Role.READER}
-        again = running.ask("POST", target, cookie=browser, headers=form, body=typed.replace("guest", "second").encode())
+        again = running.ask(
+            "POST", target, cookie=browser, headers=form, body=typed.replace("guest", "second").encode()
+        )
         assert again.status == 404, "a link works once"
 
 
@@ -407,7 +413,12 @@ class TestPaths:
     @pytest.fixture
     def hidden(self, running: Running) -> list[str]:
         roi, release = running.ids["roi"], running.ids["release"]
-        return [f"/api/rois/{roi}/image", f"/api/releases/{release}/files/manifest.json", "/media/x.png", "/_stcore/metrics"]
+        return [
+            f"/api/rois/{roi}/image",
+            f"/api/releases/{release}/files/manifest.json",
+            "/media/x.png",
+            "/_stcore/metrics",
+        ]
 
     def test_no_spelling_gives_what_is_behind_a_route(self, running: Running, hidden: list[str]) -> None:
         for target in hidden:
@@ -496,7 +507,9 @@ class TestMethods:
 
     def test_no_header_changes_the_method(self, running: Running) -> None:
         cookie, target = running.people["author"], "/api/drafts/seed_z"
-        body = json.dumps({"account": running.account_id("author"), "writing": "w", "fields": {"question": "x"}}).encode()
+        body = json.dumps(
+            {"account": running.account_id("author"), "writing": "w", "fields": {"question": "x"}}
+        ).encode()
         for name in ("X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"):
             answer = running.ask("GET", target, cookie=cookie, headers=[(name, "POST")], body=body)
             assert answer.status == HTTPStatus.METHOD_NOT_ALLOWED
@@ -568,7 +581,12 @@ class TestHeaders:
         named = [("Origin", origin.format(port=running.served.port))]
         cookie = running.people["admin"]
         before = _drafts(running)
-        for method, target in (("POST", "/api/drafts/seed_q"), ("POST", "/sign-out"), ("POST", "/password"), ("GET", "/")):
+        for method, target in (
+            ("POST", "/api/drafts/seed_q"),
+            ("POST", "/sign-out"),
+            ("POST", "/password"),
+            ("GET", "/"),
+        ):
             body = b"" if method == "POST" else None
             assert running.ask(method, target, cookie=cookie, headers=named, body=body).status == 403, (target, origin)
         assert _drafts(running) == before

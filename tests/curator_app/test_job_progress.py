@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from curator_app import job_progress
+from curator_app import job_progress, job_words
+from pipeline.job_costs import JobCost
 from pipeline.jobs import JOB_KINDS, JobStatus
 
 
@@ -19,12 +20,14 @@ def _job(kind: str = "sample", state: Any = "running", **changed: Any) -> JobSta
         "error": None,
         "result": None,
         "created_at": datetime.now(UTC),
+        "who": "test",
     }
     return JobStatus(id="job", kind=kind, state=state, **{**values, **changed})
 
 
 def test_every_kind_has_words() -> None:
-    assert set(job_progress.WORDS) == set(JOB_KINDS)
+    for words in (job_words.WORDS, job_words.UNITS, job_words.RESULT_PAGES, job_words._CANCELLING):
+        assert set(words) == set(JOB_KINDS)
 
 
 def test_a_running_job_says_how_far_it_is() -> None:
@@ -55,6 +58,8 @@ def test_a_failed_job_says_why_line_by_line() -> None:
         ("bin", {"bins": 3, "sizes": [4, 2, 1]}, "3 bins of 7 candidates"),
         ("select", {"selected": ["a"]}, "1 ROI selected"),
         ("generate", {"ready": 2, "failed": []}, "2 seeds ready, 0 failed"),
+        ("check", {"passed": 2, "guessable": 1, "failed": []}, "2 passed, 1 guessed, 0 without a verdict"),
+        ("evaluate", {"run": "run_1", "path": "/runs/1"}, "run run_1"),
     ],
 )
 def test_a_finished_job_says_what_came_of_it(kind: str, result: dict[str, Any], said: str) -> None:
@@ -69,3 +74,42 @@ def test_every_refused_file_and_failed_seed_is_listed() -> None:
     failed = {"ready": 0, "failed": [{"seed_id": "seed_1", "reason": "the reply is no JSON"}]}
     ending = job_progress._ending(_job("generate", "done", result=failed)).replace("\\", "")
     assert "- seed_1: the reply is no JSON" in ending
+
+
+def _cost(**parts: Any) -> JobCost:
+    return JobCost(**{"calls": 4, "input_tokens": 1_200, "output_tokens": 80, "usd": 0.0, "unpriced": 0, **parts})
+
+
+@pytest.mark.parametrize(
+    ("cost", "said"),
+    [
+        (JobCost(), "nothing"),
+        (_cost(usd=12.345), "$12.35"),
+        (_cost(usd=0.0123), "$0.0123"),
+        (_cost(), "$0.00"),
+        (_cost(unpriced=4), "price unknown"),
+        (_cost(usd=2.0, unpriced=3), "$2.00 and 3 calls of unknown price"),
+    ],
+)
+def test_a_price_is_said_as_far_as_it_is_known(cost: JobCost, said: str) -> None:
+    assert job_words.money(cost) == said
+
+
+def test_cancelling_says_what_it_will_do_and_to_how_many() -> None:
+    said = job_words.cancelling(_job("generate", done=3, total=40))
+    assert said.startswith("3 of 40 seeds are done; 37 seeds will not be.")
+    assert "wait again" in said
+    assert job_words.cancelling(_job("bin", "queued")) == "It has not begun: nothing is lost."
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0, "0 s"), (59, "59 s"), (61, "1 min 01 s"), (7_500, "2 h 05 min")])
+def test_how_long_a_job_ran(seconds: int, said: str) -> None:
+    begun = datetime.now(UTC)
+    assert job_words.duration(_job(begun_at=begun, ended_at=begun + timedelta(seconds=seconds))) == said
+    assert job_words.duration(_job()) == ""
+
+
+def test_what_a_job_is_about() -> None:
+    assert job_words.about(_job("bin", parameters={"organ": "soft_tissue", "bins": 3})) == "soft tissue"
+    assert job_words.about(_job("generate", parameters={"generator": "a/b", "checker": "a/b"})) == "a/b"
+    assert job_words.about(_job("add_slides", parameters={"paths": ["/a", "/b"]})) == "2 paths"

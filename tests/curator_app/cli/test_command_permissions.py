@@ -42,6 +42,8 @@ COMMANDS: dict[str, list[Asked]] = {
     "serve": [_needs(Permission.MANAGE_WORKSPACE, "--host=0.0.0.0", "--no-browser")],
     "worker": [_needs(Permission.MANAGE_WORKSPACE)],
     "retention": [_needs(Permission.OWN_ACCOUNT), _needs(Permission.MANAGE_WORKSPACE, "--apply")],
+    "backup": [_needs(Permission.MANAGE_WORKSPACE, f"{NOWHERE}.tar")],
+    "restore": [Asked(None, (f"{NOWHERE}.tar", NOWHERE))],
     "slides add": [
         _needs(Permission.ADD_SLIDES, f"{NOWHERE}.svs", "--organ=liver", "--source=test", "--licence=CC0-1.0")
     ],
@@ -86,6 +88,9 @@ COMMANDS: dict[str, list[Asked]] = {
     "users unlock": [_needs(Permission.MANAGE_PEOPLE, "ghost")],
     "users conflicts": [_needs(Permission.VIEW_PEOPLE, "ghost")],
     "users permissions": [Asked(None, ())],
+    "audit verify": [_needs(Permission.VIEW_AUDIT)],
+    "audit list": [_needs(Permission.VIEW_AUDIT)],
+    "audit export": [_needs(Permission.VIEW_AUDIT, f"{NOWHERE}.csv")],
 }
 """Every command of the program; one that is not here fails the first test."""
 

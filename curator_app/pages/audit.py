@@ -1,0 +1,156 @@
+"""Audit: who changed what, when and why, whether the trail is whole, and the trail as a file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from html import escape
+
+import streamlit as st
+
+from curator_app.components import Key
+from curator_app.components.audit_html import trail_table
+from curator_app.components.item_html import item_style
+from curator_app.layout import empty_state, key_label, local_time, page_head, show_problems
+from curator_app.routes import export_address
+from curator_app.session import workspace
+from db import utc_now
+from pipeline.audit import (
+    EventFilter,
+    ExportKind,
+    TrailCheck,
+    count_events,
+    event_choices,
+    list_events,
+    verify_trail,
+)
+from pipeline.errors import InputError
+
+SHOWN = 50
+"""So many rows are shown, and so many more each time one reads on."""
+
+CHECKED_AT_ONCE = 20_000
+"""A trail of up to so many rows is checked when the page is opened; a longer one on a button."""
+
+_KEYS = (
+    Key("v", "Check the chain of the trail", button="audit_check"),
+    Key("m", "Read on: older rows", button="audit_more"),
+)
+_EXPORTS: dict[ExportKind, str] = {"csv": "Download as CSV", "jsonl": "Download as JSON Lines"}
+_CHECK, _COUNT, _WANTED = "audit_checked", "audit_count", "audit_wanted"
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """What a check found, and when it was made."""
+
+    check: TrailCheck
+    at: datetime
+
+
+def show() -> None:
+    """Draw the page."""
+    page_head("Audit", "Who changed what, when and why; rows are only ever added", keys=_KEYS)
+    st.html(item_style())
+    _chain(count_events(workspace()))
+    wanted = _filters()
+    if st.session_state.get(_WANTED) != wanted:
+        st.session_state[_WANTED], st.session_state[_COUNT] = wanted, SHOWN
+    fitting = count_events(workspace(), wanted)
+    _summary(fitting, wanted)
+    if not fitting:
+        empty_state("No rows fit.", "Take a filter away, or choose a longer time.")
+        return
+    events = list_events(workspace(), wanted, limit=st.session_state[_COUNT])
+    st.html(trail_table(events))
+    if left := fitting - len(events):
+        with st.container(horizontal=True, vertical_alignment="center", key="audit_foot"):
+            st.button(key_label("Read on", "m"), key="audit_more", on_click=_read_on)
+            st.html(f'<p class="hc-facts">{left:,} older {"row" if left == 1 else "rows"}</p>')
+
+
+def _chain(rows: int) -> None:
+    """Say whether the trail is whole, checking it at once where that is quick."""
+    with st.container(horizontal=True, vertical_alignment="center", key="audit_chain"):
+        said = st.container(width="content")
+        pressed = st.button(key_label("Check the chain", "v"), key="audit_check")
+        if pressed or (_CHECK not in st.session_state and rows <= CHECKED_AT_ONCE):
+            with st.spinner("Checking every row", show_time=True):
+                st.session_state[_CHECK] = _Checked(verify_trail(workspace()), utc_now())
+        checked: _Checked | None = st.session_state.get(_CHECK)
+        with said:
+            st.html(f'<p class="hc-check" role="status">{_chain_words(checked, rows)}</p>')
+    if checked is not None and checked.check.faults:
+        number = len(checked.check.faults)
+        show_problems(
+            InputError(
+                f"The trail is not whole: {number:,} {'fault' if number == 1 else 'faults'}. "
+                "Keep the database as it is and compare it with a backup.",
+                [str(fault) for fault in checked.check.faults],
+            )
+        )
+
+
+def _chain_words(checked: _Checked | None, rows: int) -> str:
+    if checked is None:
+        return f"○ not checked in this visit: {rows:,} rows"
+    check = checked.check
+    last = list_events(workspace(), limit=1, before=check.head.sequence + 1)
+    when = f", last at {local_time(last[0].at, seconds=True)}" if last else ""
+    state = "✕ <strong>not whole</strong>" if check.faults else "✓ <strong>whole</strong>"
+    return (
+        f"{state}: {check.rows:,} rows{when} "
+        f'<span class="hc-facts">checked at {escape(local_time(checked.at, seconds=True)[11:])}</span>'
+    )
+
+
+def _filters() -> EventFilter:
+    choices = event_choices(workspace())
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="audit_filters"):
+        who = _choose("Who", choices["who"], "audit_who")
+        action = _choose("Action", choices["action"], "audit_action")
+        kind = _choose("Kind of object", choices["object_type"], "audit_kind")
+        with st.container(width=210):
+            identifier = st.text_input("Object's id", key="audit_object", placeholder="seed_…").strip()
+        with st.container(width=140):
+            first: date | None = st.date_input("From", value=None, key="audit_from", format="YYYY-MM-DD")
+        with st.container(width=140):
+            last: date | None = st.date_input("To, with that day", value=None, key="audit_to", format="YYYY-MM-DD")
+    return EventFilter(
+        who=who,
+        action=action,
+        object_type=kind,
+        object_id=identifier or None,
+        since=_begin_of(first) if first else None,
+        until=_begin_of(last + timedelta(days=1)) if last else None,
+    )
+
+
+def _choose(label: str, options: list[str], key: str) -> str | None:
+    with st.container(width=150):
+        chosen: str | None = st.selectbox(
+            label,
+            options,
+            index=None,
+            placeholder="All",
+            key=key,
+            format_func=lambda option: option.replace("_", " "),
+        )
+        return chosen
+
+
+def _begin_of(day: date) -> datetime:
+    """Return when a day begins where the server stands, as the table shows its times."""
+    return datetime.combine(day, time.min).astimezone()
+
+
+def _summary(fitting: int, wanted: EventFilter) -> None:
+    links = "".join(
+        f'<a href="{escape(export_address(kind, wanted))}" download>{words}</a>' for kind, words in _EXPORTS.items()
+    )
+    number = f"{fitting:,} {'row' if fitting == 1 else 'rows'}, newest first"
+    st.html(f'<p class="hc-facts hc-exports"><span>{number}</span>{links}</p>')
+
+
+def _read_on() -> None:
+    st.session_state[_COUNT] += SHOWN

@@ -1,0 +1,69 @@
+"""A workspace with a little of everything that a backup holds, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from db import connect, new_id
+from pipeline.ingest import add_slides
+from pipeline.review import list_items
+from pipeline.rois import list_rois, sample_candidates, select_roi
+from pipeline.seeds import SeedText, save_seed
+from pipeline.variants import choose_models, generate_items
+from pipeline.workspace import Workspace, create_workspace
+from tests.pipeline.conftest import METADATA, SEED_TEXTS
+from tests.pipeline.test_postgresql import postgresql_url
+
+__all__ = ["postgresql_url"]
+
+URL_VARIABLE = "HISTOCURATOR_DATABASE_URL"
+
+
+def new_database(url: str) -> str:
+    """Make an empty database on a running PostgreSQL and return its URL."""
+    name = new_id("test")
+    server = connect(url)
+    with server.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    made = server.url.set(database=name).render_as_string(hide_password=False)
+    server.dispose()
+    return made
+
+
+def fill(workspace: Workspace, slides: list[Path]) -> None:
+    """Slides, candidates, ROIs, seeds and items."""
+    add_slides(workspace, slides, METADATA, who="test")
+    sample_candidates(workspace, organ="liver", count=6, size=128, who="test")
+    for (roi, _), texts in zip(list_rois(workspace, states=("candidate",))[:4], SEED_TEXTS, strict=True):
+        select_roi(workspace, roi.id, who="test")
+        save_seed(workspace, SeedText(*texts), roi_id=roi.id, who="ann")
+    generate_items(workspace, models=choose_models(workspace, generator=None, checker=None), who="ann")
+    assert len(list_items(workspace)) == 12
+
+
+@pytest.fixture
+def full(workspace: Workspace, drawn_slides: list[Path]) -> Workspace:
+    """A filled workspace on SQLite."""
+    fill(workspace, drawn_slides)
+    return workspace
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def either(
+    request: pytest.FixtureRequest, tmp_path: Path, drawn_slides: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Workspace]:
+    """A filled workspace on SQLite, then one on PostgreSQL; the environment names no database afterwards."""
+    monkeypatch.delenv("HISTOCURATOR_WORKSPACE", raising=False)
+    monkeypatch.delenv(URL_VARIABLE, raising=False)
+    if request.param == "postgresql":
+        monkeypatch.setenv(URL_VARIABLE, new_database(request.getfixturevalue("postgresql_url")))
+    made = create_workspace(tmp_path / "workspace")
+    assert made.engine.dialect.name == request.param
+    fill(made, drawn_slides)
+    monkeypatch.delenv(URL_VARIABLE, raising=False)
+    yield made
+    made.engine.dispose()
