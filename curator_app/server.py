@@ -112,6 +112,7 @@ def create_app(
             *(provider_routes(workspace, access, hand_over, pages=addresses()) if hand_over is not None else []),
             *script_routes(),
             nothing_else("/sign-in"),
+            nothing_else("/invitation"),
             nothing_else("/api"),
             nothing_else("/vendor"),
         ],

@@ -28,6 +28,7 @@ def first_account() -> None:
         name = _alone()
     if name is None:
         return
+    place.empty()
     with place.container():
         st.html(
             '<div class="hc-empty" role="status"><p><strong>✓ The account '

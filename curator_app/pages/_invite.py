@@ -47,6 +47,7 @@ def invite_dialog() -> None:
     except InputError as error:
         show_problems(error)
         return
+    place.empty()
     with place.container():
         show_link(token, until=invitation.expires_at, does="makes one account")
 

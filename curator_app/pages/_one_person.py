@@ -84,6 +84,7 @@ def reset_dialog(person: PersonRow) -> None:
     except InputError as error:
         show_problems(error)
         return
+    place.empty()
     with place.container():
         show_link(token, until=link.expires_at, does=f"sets a new password for {escape(person.name)}")
 

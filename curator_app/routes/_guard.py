@@ -26,12 +26,14 @@ FREE = ("/static/", "/vendor/")
 FREE_ADDRESSES = frozenset({"/_stcore/health", "/_stcore/host-config", "/api/session"})
 """What holds no data of anybody: Streamlit's and our scripts, whether the server is up, whether one is signed in."""
 
-WAY_IN = ("/sign-in", "/sign-out", "/invitation/")
+WAY_IN = ("/sign-in/", "/invitation/")
+WAY_IN_ADDRESSES = frozenset({"/sign-in", "/sign-out"})
 """The pages for who is not signed in; signing out also clears up after a session that ended by itself."""
 
 UPLOADS = "/_stcore/upload_file"
-UNUSED = ("/media", "/_stcore/agent")
-"""Streamlit's own stores that this app does not use: whoever knows an address of /media gets the file."""
+UNUSED = ("/media", "/_stcore/agent", "/_stcore/metrics")
+"""What of Streamlit this app does not use: whoever knows an address of /media gets the file, and the metrics count
+who is here."""
 
 STREAM = "/_stcore/stream"
 SIGN_IN_PAGE = "/sign-in"
@@ -113,7 +115,7 @@ class Guard:
             await self._app(scope, receive, self._with_headers(send))
         elif not await run_in_threadpool(self._access.sign_in_needed):
             await self._welcome(scope, receive, send)
-        elif path.startswith(WAY_IN) or (self._provider and self._leads_to_provider(scope, headers, cookies)):
+        elif is_way_in(path) or (self._provider and self._leads_to_provider(scope, headers, cookies)):
             await self._app(scope, receive, self._with_headers(send))
         else:
             await self._to_sign_in(scope, receive, send)
@@ -209,6 +211,11 @@ class Guard:
             return
         answer = PlainTextResponse(reason, status_code=HTTPStatus.FORBIDDEN)
         await answer(scope, receive, self._with_headers(send))
+
+
+def is_way_in(path: str) -> bool:
+    """Say whether an address is one of the pages for who is not signed in."""
+    return path in WAY_IN_ADDRESSES or path.startswith(WAY_IN)
 
 
 def answered_names(settings: Settings, host: str) -> frozenset[str] | None:

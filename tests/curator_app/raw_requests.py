@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,14 +60,14 @@ def ask(
     if chunked:
         connection.putheader("Transfer-Encoding", "chunked")
     try:
-        try:
+        # The server may answer, and close, before everything is sent.
+        with suppress(BrokenPipeError, ConnectionResetError):
             connection.endheaders(body, encode_chunked=chunked)
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # The server has answered before everything was sent.
         response = connection.getresponse()
-        return Answer(
-            response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
-        )
+        answered = b""
+        with suppress(ConnectionResetError):
+            answered = response.read()
+        return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, answered)
     finally:
         connection.close()
 

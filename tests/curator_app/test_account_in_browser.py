@@ -14,7 +14,7 @@ from curator_app.drafts import DraftStore
 from pipeline.bins import bin_candidates
 from pipeline.ingest import add_slides
 from pipeline.people import end_sessions_of, find_account, invite, reset_link
-from pipeline.rois import sample_candidates, select_across_bins
+from pipeline.rois import list_rois, sample_candidates, select_across_bins
 from pipeline.workspace import Workspace, create_workspace
 from tests.curator_app.looks import AT_REST, clipped_texts, unnamed_controls
 from tests.curator_app.served import Served, serving
@@ -35,7 +35,7 @@ _REFUSALS = ("status of 401", "status of 403", "status of 404", "status of 422",
 
 @pytest.fixture(scope="module")
 def served(chromium: Browser, drawn_slides: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A served workspace with a ROI to write about, and two people."""
+    """A served workspace with a ROI to write about, and three people."""
     folder = tmp_path_factory.mktemp("people")
     workspace = create_workspace(folder / "workspace")
     add_slides(workspace, drawn_slides[:1], METADATA, who="test")
@@ -44,6 +44,7 @@ def served(chromium: Browser, drawn_slides: list[Path], tmp_path_factory: pytest
     select_across_bins(workspace, organ="liver", per_bin=1, who="test")
     add_person(workspace, "ada")
     add_person(workspace, "bob", "author")
+    add_person(workspace, "rita", "reader")
     with serving(workspace, folder) as served:
         yield served
 
@@ -152,6 +153,23 @@ def test_after_signing_out_nothing_is_left_to_see(chromium: Browser, served: Ser
         other.bring_to_front()
         other.evaluate("window.dispatchEvent(new Event('histocurator:signed-out'))")
         expect(other.get_by_role("alertdialog", name="Your session has ended")).to_be_visible()
+
+
+def test_what_one_person_saw_is_not_kept_for_the_next(chromium: Browser, served: Served) -> None:
+    roi = list_rois(served.workspace)[0][0].id
+    with window(chromium, served) as context:
+        page = context.new_page()
+        page.goto(served.url)
+        fill_sign_in(page, "ada")
+        expect_page(page, "Home")
+        asking = f"fetch('/api/rois/{roi}/image').then((answer) => answer.status)"
+        assert page.evaluate(asking) == 200
+        end_sessions_of(served.workspace, "ada", who="test")
+        # Nobody signed out, which would have emptied the browser's cache.
+        page.goto(f"{served.url}/sign-in")
+        fill_sign_in(page, "rita")
+        expect_page(page, "Home")
+        assert page.evaluate(asking) == 403
 
 
 def test_an_invitation_makes_an_account_and_signs_in(chromium: Browser, served: Served) -> None:

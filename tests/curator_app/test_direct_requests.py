@@ -9,7 +9,6 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from http import HTTPStatus
 from pathlib import Path
 from unittest.mock import MagicMock
 
@@ -129,7 +128,7 @@ def running(drawn_slides: list[Path], tmp_path_factory: pytest.TempPathFactory) 
     folder = tmp_path_factory.mktemp("direct")
     workspace = create_workspace(folder / "workspace")
     approve_all(fill_with_items(workspace, folder))
-    release = build_release(workspace, name="direct", version="1.0.0", who="test").release
+    release = build_release(workspace, name="betula", version="1.0.0", who="test").release
     add_slides(workspace, drawn_slides[:1], METADATA, who="test")
     sample_candidates(workspace, organ="liver", count=2, size=128, who="test")
     candidate = list_rois(workspace, states=("candidate",))[0][0]
@@ -205,7 +204,7 @@ class TestTheTables:
         }
         assert {path for path in free if not path.startswith(SCRIPTS)} == set(WAY_IN)
         mounts = {route.path for route in _registered(running.workspace) if isinstance(route, Mount)}
-        assert mounts == {"/api", "/vendor", "/sign-in"}, "they answer that there is nothing"
+        assert mounts == {"/api", "/vendor", "/sign-in", "/invitation"}, "they answer that there is nothing"
 
     def test_every_route_of_streamlit_is_named_here(self) -> None:
         known = {route.path for route in create_streamlit_routes(MagicMock())}  # type: ignore[attr-defined]
@@ -239,7 +238,7 @@ class TestWithoutASession:
                 target = target.replace("{path:path}", "a/b.js") or "/"
                 answer = running.ask("PUT" if "upload" in path else "GET", target, cookie=cookie)
                 assert answer.status == (status or answer.status), (kind, target)
-                assert status or b"direct" not in answer.body
+                assert status or b"betula" not in answer.body
 
     def test_every_page_leads_to_the_sign_in(self, running: Running) -> None:
         for kind, cookie in running.void.items():
@@ -263,7 +262,7 @@ class TestWithoutASession:
             "/invitation/x/y": 404,
             "/invitation/../slides": 404,
             "/vendor/x": 404,
-            "/vendor/../api/session": 404,
+            "/vendor/../api/session": 400,
             "/static/x.js": 404,
         }.items():
             assert running.ask("GET", target).status == status, target
@@ -304,18 +303,18 @@ class TestEveryRole:
             for address in addresses():
                 answer = running.ask("GET", f"/{address}", cookie=running.people[name])
                 assert answer.status == 200
-                assert b"direct" not in answer.body
+                assert b"betula" not in answer.body
 
     def test_a_readers_connection_is_told_nothing_of_the_workspace(self, running: Running) -> None:
         with page_connection(running.served.port, running.people["reader"]) as socket:
             for address in addresses():
                 _, messages = draw_page(socket, address)
                 said = b"".join(message.SerializeToString() for message in messages)
-                for secret in (b"liver", b"Liver", b"necrosis", b"Tissue fold", b"direct", b"slide-0"):
+                for secret in (b"liver", b"Liver", b"necrosis", b"Tissue fold", b"betula", b"slide-0"):
                     assert secret not in said, (address, secret)
         with page_connection(running.served.port, running.people["auditor"]) as socket:
-            _, messages = draw_page(socket, "items")
-            assert b"necrosis" in b"".join(message.SerializeToString() for message in messages)
+            _, messages = draw_page(socket, "releases")
+            assert b"betula" in b"".join(message.SerializeToString() for message in messages)
 
 
 class TestAnotherPersons:
@@ -332,8 +331,8 @@ class TestAnotherPersons:
         assert running.ask("POST", target, cookie=cookie, body=json.dumps(body).encode()).status == 204
         assert DraftStore(second).read("seed_y").fields == {"question": "mine"}
         for path in (f"/api/drafts/../{second.actor.account_id}/seed_y", f"/api/drafts/..%2F{second.actor.account_id}"):
-            assert running.ask("POST", path, cookie=cookie, body=json.dumps(body).encode()).status in (404, 422)
-        assert running.ask("GET", target, cookie=cookie).status == 405
+            assert running.ask("POST", path, cookie=cookie, body=json.dumps(body).encode()).status in (400, 404)
+        assert running.ask("GET", target, cookie=cookie).status == 404
         assert DraftStore(author).read("seed_x") != Unsaved()
 
     def test_a_tab_takes_neither_their_file_nor_their_connection(self, running: Running) -> None:
@@ -387,11 +386,17 @@ class TestAnotherPersons:
         page = running.ask("GET", target)
         browser = page.headers["set-cookie"].partition(";")[0]
         form = [("Content-Type", "application/x-www-form-urlencoded")]
-        typed = f"token={form_token(page.text)}&name=guest&display_name=&new=a+long+enough+word&again=a+long+enough+word"
-        answer = running.ask("POST", target, cookie=browser, headers=form, body=f"{typed}&roles=admin&role=admin".encode())
+        typed = (
+            f"token={form_token(page.text)}&name=guest&display_name=&new=a+long+enough+word&again=a+long+enough+word"
+        )
+        answer = running.ask(
+            "POST", target, cookie=browser, headers=form, body=f"{typed}&roles=admin&role=admin".encode()
+        )
         assert answer.status == 303, answer.text
         assert actor(running.workspace, "guest").roles == {Role.READER}
-        again = running.ask("POST", target, cookie=browser, headers=form, body=typed.replace("guest", "second").encode())
+        again = running.ask(
+            "POST", target, cookie=browser, headers=form, body=typed.replace("guest", "second").encode()
+        )
         assert again.status == 404, "a link works once"
 
 
@@ -407,7 +412,12 @@ class TestPaths:
     @pytest.fixture
     def hidden(self, running: Running) -> list[str]:
         roi, release = running.ids["roi"], running.ids["release"]
-        return [f"/api/rois/{roi}/image", f"/api/releases/{release}/files/manifest.json", "/media/x.png", "/_stcore/metrics"]
+        return [
+            f"/api/rois/{roi}/image",
+            f"/api/releases/{release}/files/manifest.json",
+            "/media/x.png",
+            "/_stcore/metrics",
+        ]
 
     def test_no_spelling_gives_what_is_behind_a_route(self, running: Running, hidden: list[str]) -> None:
         for target in hidden:
@@ -492,15 +502,17 @@ class TestMethods:
                 continue
             for method in {"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"} - {own}:
                 answer = running.ask(method, target, cookie=cookie, body=b"" if method != "GET" else None)
-                assert answer.status == HTTPStatus.METHOD_NOT_ALLOWED, (method, target)
+                assert answer.status in (404, 405), (method, target)
 
     def test_no_header_changes_the_method(self, running: Running) -> None:
         cookie, target = running.people["author"], "/api/drafts/seed_z"
-        body = json.dumps({"account": running.account_id("author"), "writing": "w", "fields": {"question": "x"}}).encode()
+        body = json.dumps(
+            {"account": running.account_id("author"), "writing": "w", "fields": {"question": "x"}}
+        ).encode()
         for name in ("X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"):
             answer = running.ask("GET", target, cookie=cookie, headers=[(name, "POST")], body=body)
-            assert answer.status == HTTPStatus.METHOD_NOT_ALLOWED
-        assert running.ask("GET", f"{target}?_method=POST", cookie=cookie, body=body).status == 405
+            assert answer.status == 404
+        assert running.ask("GET", f"{target}?_method=POST", cookie=cookie, body=body).status == 404
 
     def test_a_head_says_no_more_than_a_get(self, running: Running) -> None:
         target = f"/api/rois/{running.ids['roi']}/image"
@@ -568,7 +580,12 @@ class TestHeaders:
         named = [("Origin", origin.format(port=running.served.port))]
         cookie = running.people["admin"]
         before = _drafts(running)
-        for method, target in (("POST", "/api/drafts/seed_q"), ("POST", "/sign-out"), ("POST", "/password"), ("GET", "/")):
+        for method, target in (
+            ("POST", "/api/drafts/seed_q"),
+            ("POST", "/sign-out"),
+            ("POST", "/password"),
+            ("GET", "/"),
+        ):
             body = b"" if method == "POST" else None
             assert running.ask(method, target, cookie=cookie, headers=named, body=body).status == 403, (target, origin)
         assert _drafts(running) == before
