@@ -48,8 +48,7 @@ def invite_dialog() -> None:
         show_problems(error)
         return
     place.empty()
-    with place.container():
-        show_link(token, until=invitation.expires_at, does="makes one account")
+    show_link(token, until=invitation.expires_at, does="makes one account")
 
 
 def role_boxes(key: str, had: Collection[Role]) -> list[Role]:

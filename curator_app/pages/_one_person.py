@@ -85,8 +85,7 @@ def reset_dialog(person: PersonRow) -> None:
         show_problems(error)
         return
     place.empty()
-    with place.container():
-        show_link(token, until=link.expires_at, does=f"sets a new password for {escape(person.name)}")
+    show_link(token, until=link.expires_at, does=f"sets a new password for {escape(person.name)}")
 
 
 def end_sessions_dialog(person: PersonRow) -> None:

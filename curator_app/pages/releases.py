@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -33,6 +31,7 @@ from db.tables import Release
 from pipeline.errors import InputError
 from pipeline.people import list_signatures
 from pipeline.permissions import Permission
+from pipeline.release_folder import ManifestEntry, manifest_files
 from pipeline.releases import (
     ANNOTATION_LICENCE,
     MANIFEST_FILE,
@@ -245,8 +244,8 @@ def _show_verified(problems: list[str]) -> None:
 def _files_html(release: Release) -> str:
     folder = Path(release.path)
     rows = "".join(
-        f"<tr><td>{escape(str(entry['path']))}</td><td class='number'>{_size(int(entry['bytes']))}</td>"
-        f"<td><code>{escape(str(entry['sha256'])[:HASH_CHARACTERS])}…</code></td></tr>"
+        f"<tr><td>{escape(entry.path)}</td><td class='number'>{_size(entry.bytes)}</td>"
+        f"<td><code>{escape(entry.sha256[:HASH_CHARACTERS])}…</code></td></tr>"
         for entry in _manifest_files(folder)
     )
     manifest = (
@@ -259,13 +258,12 @@ def _files_html(release: Release) -> str:
     )
 
 
-def _manifest_files(folder: Path) -> list[dict[str, Any]]:
+def _manifest_files(folder: Path) -> list[ManifestEntry]:
     """Return the manifest's files; none where it cannot be read, which Verify explains."""
     try:
-        files: list[dict[str, Any]] = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]
-    except (OSError, ValueError, KeyError):
+        return manifest_files(folder)
+    except InputError:
         return []
-    return files
 
 
 def _size(number: int) -> str:

@@ -260,7 +260,7 @@ class TestWithoutASession:
             "/invitation/x": 404,
             "/invitation/": 404,
             "/invitation/x/y": 404,
-            "/invitation/../slides": 404,
+            "/invitation/../slides": 400,
             "/vendor/x": 404,
             "/vendor/../api/session": 400,
             "/static/x.js": 404,

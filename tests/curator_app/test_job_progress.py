@@ -19,6 +19,7 @@ def _job(kind: str = "sample", state: Any = "running", **changed: Any) -> JobSta
         "error": None,
         "result": None,
         "created_at": datetime.now(UTC),
+        "who": "test",
     }
     return JobStatus(id="job", kind=kind, state=state, **{**values, **changed})
 

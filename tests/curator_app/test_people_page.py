@@ -31,7 +31,7 @@ from pipeline.permissions import GRANTS, Permission, Role
 from pipeline.workspace import Workspace
 from tests.curator_app.conftest import open_page
 
-PASSWORD = "correct horse battery staple"  # noqa: S105
+PASSWORD = "correct horse battery staple"
 HOSTILE = [
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
