@@ -63,8 +63,8 @@ def _form() -> str | None:
             "Sign-in name (required)",
             key=_NAME,
             autocomplete="username",
-            help=f"Small letters, digits, '.', '-' and '_'. It stands in the audit trail for ever. Not {plain(who())}: that "
-            "is the account of the command line.",
+            help="Small letters, digits, '.', '-' and '_'. It stands in the audit trail for ever. "
+            f"Not {plain(who())}: that is the account of the command line.",
         )
         shown = st.text_input(
             "Name that colleagues see", key=_SHOWN, placeholder="Dr. Anna Berger", autocomplete="name"
