@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from pathlib import Path
 
@@ -26,6 +26,7 @@ from curator_app.layout import (
 )
 from curator_app.pages._sign_release import sign_button, signatures_html
 from curator_app.rail import may_open
+from curator_app.routes import download_address, downloadable
 from curator_app.session import may, who, workspace
 from db.tables import Release
 from pipeline.errors import InputError
@@ -243,19 +244,28 @@ def _show_verified(problems: list[str]) -> None:
 
 def _files_html(release: Release) -> str:
     folder = Path(release.path)
+    offered = set(downloadable(folder))
     rows = "".join(
-        f"<tr><td>{escape(entry.path)}</td><td class='number'>{_size(entry.bytes)}</td>"
+        f"<tr><td>{_download_html(release, entry.path, offered)}</td><td class='number'>{_size(entry.bytes)}</td>"
         f"<td><code>{escape(entry.sha256[:HASH_CHARACTERS])}…</code></td></tr>"
         for entry in _manifest_files(folder)
     )
     manifest = (
-        f"<tr><td>{MANIFEST_FILE}</td><td class='number'></td>"
+        f"<tr><td>{_download_html(release, MANIFEST_FILE, offered)}</td><td class='number'></td>"
         f"<td><code>{release.content_sha256[:HASH_CHARACTERS]}…</code></td></tr>"
     )
     return (
         '<table class="hc-table hc-files"><thead><tr><th>File</th><th class="number">Size</th><th>SHA-256</th>'
         f'</tr></thead><tbody>{rows}{manifest}</tbody></table><p class="hc-facts">{escape(str(folder))}</p>'
     )
+
+
+def _download_html(release: Release, file: str, offered: Collection[str]) -> str:
+    """Return a file's name, as a link to its download where it is offered."""
+    if file not in offered:
+        return escape(file)
+    address = escape(download_address(release.id, file), quote=True)
+    return f'<a href="{address}" target="_self" title="Download {escape(file, quote=True)}">{escape(file)}</a>'
 
 
 def _manifest_files(folder: Path) -> list[ManifestEntry]:

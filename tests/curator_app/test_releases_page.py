@@ -209,3 +209,10 @@ def test_a_role_that_was_taken_away_signs_nothing(built: Workspace) -> None:
     page.button(key="sign_confirm").click().run()
     assert "may not do this" in page.error[0].value
     assert list_signatures(built, list_releases(built)[0].id) == []
+
+
+def test_every_file_of_a_release_can_be_downloaded(approved: Workspace) -> None:
+    release = build_release(approved, name="liver", version="1.0.0", who="test").release
+    said = _said(open_page(approved, "releases"))
+    for file in ("data/test-00000-of-00001.parquet", "README.md", "manifest.json"):
+        assert f'href="/api/releases/{release.id}/files/{file}"' in said
