@@ -31,6 +31,7 @@ from pipeline.jobs import (
     WORKFLOW_NAME,
     JobKind,
 )
+from pipeline.log import scrub_consoles
 from pipeline.people import actor_of, find_account, system_actor
 from pipeline.progress import Progress
 from pipeline.rois import sample_candidates, select_across_bins
@@ -235,6 +236,7 @@ def run_worker(workspace: Workspace, *, stop: Event) -> None:
         "notification_listener_polling_interval_sec": 0.2,
     }
     DBOS(config=configuration)
+    scrub_consoles()
     try:
         DBOS.launch()
         DBOS.register_queue(JOB_QUEUE, worker_concurrency=2, polling_interval_sec=0.3)

@@ -67,7 +67,7 @@ def account_routes(
     return [
         Route("/sign-in", ways.sign_in, methods=["GET", "POST"]),
         Route("/sign-out", ways.sign_out, methods=["GET", "POST"]),
-        Route("/invitation/{token}", ways.invitation, methods=["GET", "POST"]),
+        Route("/invitation/{token:path}", ways.invitation, methods=["GET", "POST"]),
         ProtectedRoute(f"/{PASSWORD_ADDRESS}", ways.password, Permission.OWN_ACCOUNT, methods=["GET", "POST"]),
         Route("/api/session", ways.session, methods=["GET"]),
     ]
@@ -183,7 +183,7 @@ class _AccountPages:
     async def invitation(self, request: Request) -> Response:
         """Show what a link offers, and use it."""
         try:
-            offer = await run_in_threadpool(open_invitation, self._workspace, request.path_params["token"])
+            offer = await run_in_threadpool(open_invitation, self._workspace, _token(request))
             if request.method != "POST":
                 return self._invitation_page(request, offer)
             return await self._tokens.use_posted(
@@ -194,7 +194,7 @@ class _AccountPages:
             return self._tokens.answer(request, html, HTTPStatus.NOT_FOUND)
 
     async def _use_link(self, request: Request, offer: Offer, fields: Mapping[str, str]) -> Response:
-        token = request.path_params["token"]
+        token = _token(request)
         password = fields.get("new", "")
         typed = {field: fields.get(field, "").strip() for field in ("name", "display_name")}
         name = offer.name or typed["name"]
@@ -303,6 +303,11 @@ class _AccountPages:
 def _known(request: Request) -> SignedIn | None:
     known: SignedIn | None = getattr(request.state, "signed_in", None)
     return known
+
+
+def _token(request: Request) -> str:
+    """Return the token of a link; whoever copies it may take a slash along."""
+    return str(request.path_params["token"]).rstrip("/")
 
 
 def _wait(answer: Response, error: TooManyAttemptsError) -> Response:

@@ -62,6 +62,9 @@ SECURITY_HEADERS = {
 }
 HTTPS_ONLY = "max-age=31536000"
 
+LONG_BODY = 64_000
+"""Bytes; a shorter body has arrived before anything is answered."""
+
 _ENDED = 4401
 """Code with which the connection of an ended session is closed."""
 
@@ -94,6 +97,8 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
+        if _is_long(headers):
+            receive, send = _closing(receive, send)
         if self._hosts is not None and host_name(headers.get("host", "")) not in self._hosts:
             await self._refuse(scope, receive, send, "This app does not answer to this name.")
         elif not _same_origin(scope, headers):
@@ -243,6 +248,33 @@ def _same_origin(scope: Scope, headers: Headers) -> bool:
         return urlsplit(origin).netloc == headers.get("host")
     except ValueError:
         return False
+
+
+def _is_long(headers: Headers) -> bool:
+    """Say whether a request has, or may have, a long body."""
+    length = headers.get("content-length", "0")
+    return "transfer-encoding" in headers or not length.isdecimal() or int(length) > LONG_BODY
+
+
+def _closing(receive: Receive, send: Send) -> tuple[Receive, Send]:
+    """Close the connection after the answer where the body was not read to its end.
+
+    The server would else take what still comes and throw it away, for as long as somebody sends.
+    """
+    whole = False
+
+    async def receive_part() -> Message:
+        nonlocal whole
+        message = await receive()
+        whole = whole or not message.get("more_body", False)
+        return message
+
+    async def send_and_close(message: Message) -> None:
+        if message["type"] == "http.response.start" and not whole:
+            MutableHeaders(scope=message)["Connection"] = "close"
+        await send(message)
+
+    return receive_part, send_and_close
 
 
 def _resumed_tab(headers: Headers) -> str | None:

@@ -78,8 +78,8 @@ def page_connection(port: int, cookie: str | None, *, tab: str | None = None) ->
     protocols = ["streamlit", "xsrf", *([tab] if tab is not None else [])]
     with connect(
         f"ws://127.0.0.1:{port}{STREAM}",
-        origin=f"http://127.0.0.1:{port}",  # type: ignore[arg-type]  (a NewType of str)
-        subprotocols=protocols,  # type: ignore[arg-type]  (a NewType of str)
+        origin=f"http://127.0.0.1:{port}",  # type: ignore[arg-type]
+        subprotocols=protocols,  # type: ignore[arg-type]
         additional_headers={"Cookie": cookie} if cookie else {},
         open_timeout=WAIT_S,
         max_size=None,

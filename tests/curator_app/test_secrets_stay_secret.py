@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import sqlite3
 import zipfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pyarrow.parquet as pq
 import pytest
 from inspect_ai.log import read_eval_log
@@ -109,8 +113,6 @@ def _work_with_models(workspace: Workspace) -> None:
         wait_for(workspace, job, ended)
     job = submit(workspace, "evaluate", benchmark=str(workspace.root / "no-such"), model="openai-api/stub/refuses")
     assert wait_for(workspace, job, ended).state == "failed"
-    job = submit(workspace, "sample", organ=f"liver {KEYS['OPENAI_API_KEY']}", count=1, size=128)
-    assert wait_for(workspace, job, ended).state == "failed"
 
 
 def _sign_in_and_out(served: Served) -> list[str]:
@@ -144,6 +146,22 @@ def _written(workspace: Workspace) -> dict[str, bytes]:
         elif zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 found |= {f"{name}/{inside}": archive.read(inside) for inside in archive.namelist()}
+    found |= {f"queue.sqlite, {name}": data for name, data in _unpacked_queue(workspace).items()}
+    return found
+
+
+def _unpacked_queue(workspace: Workspace) -> dict[str, bytes]:
+    """What the queue keeps of jobs and their steps; it writes it in base 64."""
+    found = {}
+    with sqlite3.connect(workspace.root / "queue.sqlite") as queue:
+        for (table,) in queue.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            rows = queue.execute(f'SELECT * FROM "{table}"').fetchall()  # noqa: S608  (its own names)
+            cells = {cell for row in rows for cell in row if isinstance(cell, str)}
+            unpacked = b""
+            for cell in cells:
+                with suppress(binascii.Error, ValueError):
+                    unpacked += base64.b64decode(cell, validate=True)
+            found[table] = unpacked
     return found
 
 
@@ -156,6 +174,8 @@ def test_nothing_secret_is_written_down(served: Served) -> None:
     written = _written(workspace)
     assert any(name.endswith(".eval (read)") for name in written)
     assert {DATABASE_FILE, "queue.sqlite"} <= {Path(name).name for name in written}
+    assert b"refuses" in written["queue.sqlite, workflow_input"]
+    assert b"centrilobular" in written["queue.sqlite, operation_outputs"]
     assert KEY_FILE not in written, "the key of the environment is the key"
     for name, data in written.items():
         for secret in secrets:
@@ -172,11 +192,8 @@ def test_nothing_secret_is_written_down(served: Served) -> None:
     for target in ("/", "/sign-in", "/password", "/api/session", "/_stcore/health", "/_stcore/host-config"):
         shown += ask(served.port, "GET", target, cookie=cookie).body
     shown += repr(list_jobs(workspace)).encode()
-    shown += b"".join(
-        path.joinpath("cmdline").read_bytes()
-        for path in Path("/proc").glob("[0-9]*")
-        if path.joinpath("cmdline").exists()
-    )
+    server = psutil.Process(served.process.pid)
+    shown += repr([one.cmdline() for one in (server, *server.children(recursive=True))]).encode()
     for secret in secrets:
         assert secret.encode() not in shown, f"{secret}: {_around(shown, secret.encode())!r}"
     items = list_items(workspace)
