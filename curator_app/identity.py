@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
-from http.cookies import CookieError, SimpleCookie
 from threading import Lock
 from urllib.parse import urlsplit
 
 from itsdangerous import BadSignature, Signer
+from starlette.requests import cookie_parser
 
 from pipeline.errors import InputError
 from pipeline.people import OpenedSession, SignedIn, accounts_exist, actor_of, signed_in
@@ -28,6 +29,9 @@ MAX_TABS = 10_000
 """Open tabs whose owner is remembered; the oldest are forgotten first and must be reloaded for an upload."""
 
 _VISIT = "visit"
+
+_NO_HOST = re.compile(r"[@/?#\\\s]")
+"""What stands in an address before or after the host."""
 
 
 def given_key() -> str | None:
@@ -158,17 +162,18 @@ class Access:
 
 
 def cookies_of(header: str) -> dict[str, str]:
-    """Return the cookies of a Cookie header; a header that is none has none."""
-    cookies: SimpleCookie = SimpleCookie()
-    try:
-        cookies.load(header)
-    except CookieError:
-        return {}
-    return {name: morsel.value for name, morsel in cookies.items()}
+    """Return the cookies of a Cookie header.
+
+    Read as leniently as browsers and Streamlit do: other apps on this computer set cookies for all its ports, and
+    one that Python's own parser stumbles over would hide ours.
+    """
+    return cookie_parser(header)
 
 
 def host_name(host: str) -> str | None:
     """Return the name in a Host header, without the port, or None where it is none."""
+    if _NO_HOST.search(host):
+        return None
     try:
         return urlsplit(f"//{host}").hostname
     except ValueError:

@@ -155,7 +155,7 @@ def refusals_shown() -> Iterator[None]:
 
 def plain(text: str) -> str:
     """Escape what Streamlit's Markdown would read as markup, so that a text is shown as it was written."""
-    return re.sub(r"([\\`*_{}\[\]()#+\-.!$~|<>:])", r"\\\1", text)
+    return re.sub(r"([\\`*_{}\[\]()#+\-.!$~|<>:&])", r"\\\1", text)
 
 
 def organ_words(organ: str) -> str:

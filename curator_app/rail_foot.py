@@ -16,5 +16,5 @@ def rail_foot(known: SignedIn) -> None:
         return
     name = known.actor.display_name or known.actor.name
     with st.sidebar.container(key="rail_foot"):
-        st.html(f'<p class="hc-facts" title="{escape(known.actor.name)}">{escape(name)}</p>')
+        st.html(f'<p class="hc-facts" title="{escape(name)} ({escape(known.actor.name)})">{escape(name)}</p>')
         sign_out_button(key="rail_sign_out")

@@ -39,6 +39,7 @@ from curator_app.session import use_workspace
 from curator_app.single_sign_on import HandOver, load_provider, use_hand_over
 from curator_app.theme import streamlit_options
 from pipeline.jobs import prepare_queue
+from pipeline.log import scrub_consoles
 from pipeline.people import apply_retention
 from pipeline.workspace import Workspace, open_workspace
 
@@ -86,6 +87,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(_app: st.App) -> AsyncIterator[None]:
+        scrub_consoles()
         worker = asyncio.create_task(_keep_worker(workspace)) if start_worker else None
         tidying = asyncio.create_task(_delete_what_was_kept_long_enough(workspace))
         typer.echo(f"Histocurator shows {workspace.root} at {url} (Ctrl+C ends it)", err=True)

@@ -11,7 +11,10 @@ from pathlib import Path
 from evaluation.items import normalise_text
 from pipeline.errors import InputError
 
-MAX_FILE_MB = 100
+MAX_FILE_MB = 25
+MAX_ROWS = 100_000
+MAX_COLUMNS = 100
+"""A table is read as a whole: what is larger is no table that people wrote, and would fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ def read_table(path: Path, *, required: Collection[str], known: Collection[str])
         known: all columns that mean something; another one is an error, since it is likely misspelt.
 
     Raises:
-        InputError: no such file, not a table, missing or unknown columns, or no rows.
+        InputError: no such file, not a table, too large, missing or unknown columns, or no rows.
     """
     if not path.is_file():
         raise InputError(f"{path}: there is no such file")
@@ -56,7 +59,10 @@ def read_table(path: Path, *, required: Collection[str], known: Collection[str])
     delimiter = max(",;\t", key=header_line.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        columns = [normalise_text(name).casefold() for name in next(reader, [])]
+        header = next(reader, [])
+        if len(header) > MAX_COLUMNS:
+            raise InputError(f"{path}: the header has {len(header):,} columns; at most {MAX_COLUMNS} are allowed")
+        columns = [normalise_text(name).casefold() for name in header]
         _check_columns(path, columns, required, known)
         rows = []
         before = reader.line_num
@@ -69,6 +75,8 @@ def read_table(path: Path, *, required: Collection[str], known: Collection[str])
             if any(cells.values()) or uneven:
                 fault = "it has another number of cells than the header" if uneven else None
                 rows.append(TableRow(line=line, cells=cells, fault=fault))
+            if len(rows) > MAX_ROWS:
+                raise InputError(f"{path}: has more than {MAX_ROWS:,} rows; nothing was imported. Import it in parts")
     except csv.Error as error:
         raise InputError(f"{path}: line {reader.line_num}: {error}") from None
     if not rows:

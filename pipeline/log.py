@@ -66,6 +66,17 @@ class WithoutSecrets(logging.Formatter):
         return without_secrets(super().format(record))
 
 
+class _Scrubbed(logging.Formatter):
+    """Takes secrets out of what another formatter writes."""
+
+    def __init__(self, inner: logging.Formatter) -> None:
+        super().__init__()
+        self._inner = inner
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_secrets(self._inner.format(record))
+
+
 class QuietFile(RotatingFileHandler):
     """A log that cannot be written (a full disk) stops no work and prints nothing into it."""
 
@@ -93,3 +104,12 @@ def start_log(path: Path) -> None:
         root.setLevel(logging.INFO)
     for noisy in ("httpx", "httpcore", "openai", "anthropic", "dbos", "alembic", "PIL", "h5py"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def scrub_consoles() -> None:
+    """Take secrets out of what libraries write to the console with handlers of their own, tracebacks included."""
+    known = logging.root.manager.loggerDict.values()
+    loggers = [logging.root, *(one for one in known if isinstance(one, logging.Logger))]
+    for handler in {handler for logger in loggers for handler in logger.handlers}:
+        if not isinstance(handler.formatter, _WithoutSecrets | _Scrubbed):
+            handler.setFormatter(_Scrubbed(handler.formatter or logging.Formatter()))

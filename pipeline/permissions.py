@@ -36,7 +36,7 @@ ROLE_WORDS: Mapping[Role, str] = {
     Role.AUTHOR: "picks ROIs, writes seed questions, edits and decides on items",
     Role.REVIEWER: "decides on items",
     Role.READER: "answers the items of a study, and sees nothing else",
-    Role.AUDITOR: "sees everything but other people's accounts, and changes nothing",
+    Role.AUDITOR: "sees the work and the audit trail, and changes nothing",
 }
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
 
 from pydantic import BaseModel, ValidationError
 
@@ -33,6 +31,45 @@ class SignatureFile(BaseModel):
     signatures: list[SignatureEntry]
 
 
+class ManifestEntry(BaseModel):
+    """One file of a release as its manifest names it."""
+
+    path: str
+    """Relative to the release's folder."""
+    sha256: str
+    bytes: int
+
+
+class _Manifest(BaseModel):
+    """What is read of a manifest; it says more, of which nothing else reads."""
+
+    files: list[ManifestEntry]
+
+
+def manifest_files(folder: Path) -> list[ManifestEntry]:
+    """Return the files that a release's manifest names; where they lie is not looked at.
+
+    Raises:
+        InputError: the manifest is missing or cannot be read.
+    """
+    try:
+        return _Manifest.model_validate_json((folder / MANIFEST_FILE).read_bytes()).files
+    except (OSError, ValidationError):
+        raise InputError(f"{folder / MANIFEST_FILE} cannot be read") from None
+
+
+def file_inside(folder: Path, name: str) -> Path | None:
+    """Return the file that a manifest names, or None where the name or a link leads out of the release's folder.
+
+    A manifest may come from elsewhere, and who serves or compares its files must touch no others.
+    """
+    parts = PurePosixPath(name)
+    if "\x00" in name or parts.is_absolute() or ".." in parts.parts:
+        return None
+    path = folder / name
+    return path if path.resolve().is_relative_to(folder.resolve()) else None
+
+
 def manifest_sha256(folder: Path) -> str:
     """Return the SHA-256 of a release's manifest, which is what a signature is about.
 
@@ -56,13 +93,15 @@ def verify_release(folder: Path) -> list[str]:
     """
     sha256 = manifest_sha256(folder)
     try:
-        listed = {entry["path"]: entry["sha256"] for entry in _manifest(folder)["files"]}
-    except (ValueError, KeyError, TypeError):
+        listed = {entry.path: entry.sha256 for entry in manifest_files(folder)}
+    except InputError:
         return [f"{MANIFEST_FILE}: cannot be read"]
     problems = []
     for name, expected in listed.items():
-        path = folder / name
-        if not path.is_file():
+        path = file_inside(folder, name)
+        if path is None:
+            problems.append(f"{name}: lies outside the release")
+        elif not path.is_file():
             problems.append(f"{name}: is missing")
         elif _sha256(path) != expected:
             problems.append(f"{name}: its SHA-256 differs from the manifest's")
@@ -96,10 +135,6 @@ def _faults_of_signatures(folder: Path, sha256: str) -> list[str]:
         for entry in entries
         if entry.manifest_sha256 != sha256
     ]
-
-
-def _manifest(folder: Path) -> Any:
-    return json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
 
 
 def _files(folder: Path) -> list[str]:

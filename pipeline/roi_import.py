@@ -20,8 +20,8 @@ from evaluation.slides import (
 )
 from pipeline.csv_tables import TableRow, read_table
 from pipeline.errors import InputError
-from pipeline.ingest import checked_field, organ_name
 from pipeline.file_access import reason_to_refuse
+from pipeline.ingest import checked_field, organ_name
 from pipeline.permissions import Permission, needs
 from pipeline.roi_images import open_added_slide
 from pipeline.rois import MAX_ROI_SIZE, MIN_ROI_SIZE

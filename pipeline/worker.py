@@ -37,7 +37,7 @@ from pipeline.jobs import (
     QueueChoice,
     in_words,
 )
-from pipeline.log import working_on
+from pipeline.log import scrub_consoles, working_on
 from pipeline.people import actor_of, find_account, system_actor
 from pipeline.progress import Progress
 from pipeline.rechecks import CheckedItem, check_again, items_to_check
@@ -362,6 +362,7 @@ def run_worker(workspace: Workspace, *, stop: Event, queue: QueueChoice = "all")
     }
     DBOS(config=configuration)
     DBOS.listen_queues(QUEUES[queue])
+    scrub_consoles()
     try:
         DBOS.launch()
         DBOS.register_queue(JOB_QUEUE, worker_concurrency=2, polling_interval_sec=0.3)

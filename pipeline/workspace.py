@@ -202,7 +202,8 @@ def create_workspace(root: Path, *, beside: Collection[str] = ()) -> Workspace:
 
 def _make_folders(root: Path) -> None:
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        # For its maker alone, if it is new: the database holds password hashes, and the folder a key.
+        root.mkdir(parents=True, mode=0o700, exist_ok=True)
         for folder in _FOLDERS:
             (root / folder).mkdir(exist_ok=True)
     except OSError as error:

@@ -6,7 +6,7 @@ from html import escape
 
 import streamlit as st
 
-from curator_app.layout import show_problems
+from curator_app.layout import plain, show_problems
 from curator_app.session import may, who, workspace
 from pipeline.errors import InputError
 from pipeline.people import add_account
@@ -28,15 +28,12 @@ def first_account() -> None:
         name = _alone()
     if name is None:
         return
-    with place.container():
-        st.html(
-            '<div class="hc-empty" role="status"><p><strong>✓ The account '
-            f"{escape(name)} is made.</strong></p><p>From now on everybody signs in here, you too: "
-            '<a href="/sign-in" target="_self">Sign in</a> as '
-            + escape(name)
-            + ", then invite the others on this page."
-            "</p></div>"
-        )
+    place.empty()
+    st.html(
+        f'<div class="hc-empty" role="status"><p><strong>✓ The account {escape(name)} is made.</strong></p>'
+        '<p>From now on everybody signs in here, you too: <a href="/sign-in" target="_self">Sign in</a> as '
+        f"{escape(name)}, then invite the others on this page.</p></div>"
+    )
 
 
 def _alone() -> str | None:
@@ -66,8 +63,8 @@ def _form() -> str | None:
             "Sign-in name (required)",
             key=_NAME,
             autocomplete="username",
-            help=f"Small letters, digits, '.', '-' and '_'. It stands in the audit trail for ever. Not {who()}: that "
-            "is the account of the command line.",
+            help="Small letters, digits, '.', '-' and '_'. It stands in the audit trail for ever. "
+            f"Not {plain(who())}: that is the account of the command line.",
         )
         shown = st.text_input(
             "Name that colleagues see", key=_SHOWN, placeholder="Dr. Anna Berger", autocomplete="name"

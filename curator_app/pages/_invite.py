@@ -47,8 +47,8 @@ def invite_dialog() -> None:
     except InputError as error:
         show_problems(error)
         return
-    with place.container():
-        show_link(token, until=invitation.expires_at, does="makes one account")
+    place.empty()
+    show_link(token, until=invitation.expires_at, does="makes one account")
 
 
 def role_boxes(key: str, had: Collection[Role]) -> list[Role]:

@@ -84,8 +84,8 @@ def reset_dialog(person: PersonRow) -> None:
     except InputError as error:
         show_problems(error)
         return
-    with place.container():
-        show_link(token, until=link.expires_at, does=f"sets a new password for {escape(person.name)}")
+    place.empty()
+    show_link(token, until=link.expires_at, does=f"sets a new password for {escape(person.name)}")
 
 
 def end_sessions_dialog(person: PersonRow) -> None:

@@ -13,7 +13,7 @@ from curator_app.rail import may_open, page_of
 from curator_app.session import address, may, who, workspace
 from db.tables import Release
 from pipeline.errors import InputError
-from pipeline.people import MEANING, SignatureRow, accounts_exist, find_account, sign_release
+from pipeline.people import MEANING, SignatureRow, SignInRefusedError, accounts_exist, find_account, sign_release
 from pipeline.permissions import Permission
 
 _MEANING, _PASSWORD = "sign_meaning", "sign_password"
@@ -82,12 +82,12 @@ def _form(release: Release, signer: str) -> None:
         st.form_submit_button(
             "Sign this release", type="primary", key="sign_confirm", on_click=_sign, args=(release.id,)
         )
+    if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
+        show_problems(problem)
     st.html(
         '<p class="hc-facts">All files are compared with the manifest first. The signature stands in the audit trail '
         "and beside the manifest; it cannot be taken back.</p>"
     )
-    if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
-        show_problems(problem)
 
 
 def _sign(release_id: str) -> None:
@@ -102,6 +102,9 @@ def _sign(release_id: str) -> None:
             meaning=str(st.session_state[_MEANING] or ""),
             address=address(),
         )
+    except SignInRefusedError:
+        st.session_state[_PROBLEM] = InputError("The password is wrong. Nothing was signed.")
+        return
     except InputError as error:
         st.session_state[_PROBLEM] = error
         return

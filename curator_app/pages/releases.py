@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -28,11 +26,13 @@ from curator_app.layout import (
 )
 from curator_app.pages._sign_release import sign_button, signatures_html
 from curator_app.rail import may_open
+from curator_app.routes import download_address, downloadable
 from curator_app.session import may, who, workspace
 from db.tables import Release
 from pipeline.errors import InputError
 from pipeline.people import list_signatures
 from pipeline.permissions import Permission
+from pipeline.release_folder import ManifestEntry, manifest_files
 from pipeline.releases import (
     ANNOTATION_LICENCE,
     MANIFEST_FILE,
@@ -244,13 +244,14 @@ def _show_verified(problems: list[str]) -> None:
 
 def _files_html(release: Release) -> str:
     folder = Path(release.path)
+    offered = set(downloadable(folder))
     rows = "".join(
-        f"<tr><td>{escape(str(entry['path']))}</td><td class='number'>{_size(int(entry['bytes']))}</td>"
-        f"<td><code>{escape(str(entry['sha256'])[:HASH_CHARACTERS])}…</code></td></tr>"
+        f"<tr><td>{_download_html(release, entry.path, offered)}</td><td class='number'>{_size(entry.bytes)}</td>"
+        f"<td><code>{escape(entry.sha256[:HASH_CHARACTERS])}…</code></td></tr>"
         for entry in _manifest_files(folder)
     )
     manifest = (
-        f"<tr><td>{MANIFEST_FILE}</td><td class='number'></td>"
+        f"<tr><td>{_download_html(release, MANIFEST_FILE, offered)}</td><td class='number'></td>"
         f"<td><code>{release.content_sha256[:HASH_CHARACTERS]}…</code></td></tr>"
     )
     return (
@@ -259,13 +260,20 @@ def _files_html(release: Release) -> str:
     )
 
 
-def _manifest_files(folder: Path) -> list[dict[str, Any]]:
+def _download_html(release: Release, file: str, offered: Collection[str]) -> str:
+    """Return a file's name, as a link to its download where it is offered."""
+    if file not in offered:
+        return escape(file)
+    address = escape(download_address(release.id, file), quote=True)
+    return f'<a href="{address}" target="_self" title="Download {escape(file, quote=True)}">{escape(file)}</a>'
+
+
+def _manifest_files(folder: Path) -> list[ManifestEntry]:
     """Return the manifest's files; none where it cannot be read, which Verify explains."""
     try:
-        files: list[dict[str, Any]] = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]
-    except (OSError, ValueError, KeyError):
+        return manifest_files(folder)
+    except InputError:
         return []
-    return files
 
 
 def _size(number: int) -> str:

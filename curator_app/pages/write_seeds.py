@@ -297,9 +297,13 @@ def _written(roi: Roi, seeds: dict[str, list[Seed]]) -> None:
     names: dict[str, str] = {entry.slug: entry.name for entry in describe_categories()}
     for seed in mine:
         with st.container(border=True, key=f"seed_{seed.id}"):
-            st.markdown(f"{plain(seed.question)}  \n**{plain(seed.answer)}**")
             reason = f" · {seed.reason}" if seed.reason else ""
-            st.caption(plain(f"{names.get(seed.category, seed.category)} · {mark(seed.state)}{reason}"))
+            facts = f"{names.get(seed.category, seed.category)} · {mark(seed.state)}{reason}"
+            # No Markdown: it makes arrows, emoji and links of what somebody wrote.
+            st.html(
+                f"<p>{html.escape(seed.question)}<br><strong>{html.escape(seed.answer)}</strong></p>"
+                f'<p class="hc-facts">{html.escape(facts)}</p>'
+            )
             with st.container(horizontal=True):
                 if seed.state in ("written", "failed", "dropped"):
                     st.button("Edit", key=f"edit_{seed.id}", on_click=_edit, args=(seed,))

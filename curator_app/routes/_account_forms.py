@@ -1,10 +1,10 @@
-"""What the pages of signing in send and get: fields, form tokens, cookies, and where one goes afterwards."""
+"""What the pages of signing in send and get: fields and their faults, form tokens, cookies, where one goes on."""
 
 from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from http import HTTPStatus
 from urllib.parse import parse_qsl
 
@@ -12,7 +12,9 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from curator_app.identity import Access, client_address
+from curator_app.routes._account_html import message_page
 from pipeline.errors import InputError
+from pipeline.people import checked_display_name, checked_name, checked_password
 from pipeline.settings import Settings
 
 MAX_BYTES = 16_000
@@ -30,6 +32,9 @@ PAGE_HEADERS = {
     # without which the guard refuses a form.
     "Referrer-Policy": "strict-origin",
 }
+
+Use = Callable[[Request, Mapping[str, str]], Awaitable[Response]]
+"""What is done with the fields of a form."""
 
 _BROWSER = re.compile(r"[A-Za-z0-9_-]{16,64}")
 _PROVIDERS_COOKIE = re.compile(r"_streamlit_user(_tokens)?(_+\d+)?")
@@ -107,6 +112,16 @@ class FormTokens:
                 HTTPStatus.FORBIDDEN, "This form is too old, or this browser takes no cookies. Open it anew, try again."
             )
 
+    async def use_posted(self, request: Request, use: Use, *, session: str = "") -> Response:
+        """Read a posted form, check its token and use its fields; or say why not."""
+        try:
+            fields = await form_fields(request)
+            self.require(request, fields, session=session)
+        except FormError as error:
+            html = message_page("Try again", error.message, link=request.url.path, words="Open the form anew")
+            return self.answer(request, html, error.status)
+        return await use(request, fields)
+
     def answer(self, request: Request, html: str, status: HTTPStatus = HTTPStatus.OK) -> HTMLResponse:
         """Return a page of signing in, with what the browser will be known by."""
         answer = HTMLResponse(html, status_code=status, headers=PAGE_HEADERS)
@@ -145,3 +160,35 @@ def address_of(request: Request, settings: Settings) -> str:
     peer = request.client.host if request.client is not None else ""
     forwarded = ",".join(request.headers.getlist("x-forwarded-for"))
     return client_address(peer, forwarded, settings.trusted_proxies)
+
+
+def faults_of_person(name: str, display_name: str) -> dict[str, str]:
+    """Return what is wrong with the names of a new account, by field."""
+    return _faults(
+        name=lambda: checked_name(name),
+        display_name=lambda: checked_display_name(display_name, name=name),
+    )
+
+
+def faults_of_password(password: str, again: str, *, name: str) -> dict[str, str]:
+    """Return what is wrong with a new password that was typed twice, by field."""
+    faults = _faults(new=lambda: checked_password(password, name=name))
+    if password != again:
+        faults["again"] = "The two new passwords differ."
+    return faults
+
+
+def _faults(**checks: Callable[[], object]) -> dict[str, str]:
+    """Return what each field's check complains of, so that all of it is said at once."""
+    faults = {}
+    for field, check in checks.items():
+        try:
+            check()
+        except InputError as error:
+            faults[field] = sentence(error)
+    return faults
+
+
+def sentence(error: InputError) -> str:
+    """Return an error's message as a page says it."""
+    return error.message if error.message.endswith(".") else f"{error.message}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from http import HTTPStatus
 
 from starlette.concurrency import run_in_threadpool
@@ -12,13 +12,14 @@ from starlette.routing import Route
 
 from curator_app.identity import Access
 from curator_app.routes._account_forms import (
-    FormError,
     FormTokens,
     address_of,
-    form_fields,
+    faults_of_password,
+    faults_of_person,
     go_to,
     own_page,
     providers_cookies_gone,
+    sentence,
 )
 from curator_app.routes._account_html import (
     invitation_page,
@@ -37,9 +38,6 @@ from pipeline.people import (
     TooManyAttemptsError,
     accept_invitation,
     change_own_password,
-    checked_display_name,
-    checked_name,
-    checked_password,
     confirm_password,
     end_session,
     find_account,
@@ -51,7 +49,6 @@ from pipeline.permissions import Permission
 from pipeline.workspace import Workspace
 
 PASSWORD_ADDRESS = "password"  # noqa: S105  (an address)
-_Use = Callable[[Request, Mapping[str, str]], Awaitable[Response]]
 _WRONG = HTTPStatus.UNPROCESSABLE_ENTITY
 
 
@@ -70,7 +67,7 @@ def account_routes(
     return [
         Route("/sign-in", ways.sign_in, methods=["GET", "POST"]),
         Route("/sign-out", ways.sign_out, methods=["GET", "POST"]),
-        Route("/invitation/{token}", ways.invitation, methods=["GET", "POST"]),
+        Route("/invitation/{token:path}", ways.invitation, methods=["GET", "POST"]),
         ProtectedRoute(f"/{PASSWORD_ADDRESS}", ways.password, Permission.OWN_ACCOUNT, methods=["GET", "POST"]),
         Route("/api/session", ways.session, methods=["GET"]),
     ]
@@ -101,7 +98,7 @@ class _AccountPages:
         if not await run_in_threadpool(self._access.sign_in_needed):
             return go_to("/")
         if request.method == "POST":
-            return await self._posted(request, self._sign_in)
+            return await self._tokens.use_posted(request, self._sign_in)
         next_page = own_page(request.query_params.get("next", ""), self._pages)
         if _known(request) is not None:
             return go_to(next_page)
@@ -186,21 +183,23 @@ class _AccountPages:
     async def invitation(self, request: Request) -> Response:
         """Show what a link offers, and use it."""
         try:
-            offer = await run_in_threadpool(open_invitation, self._workspace, request.path_params["token"])
+            offer = await run_in_threadpool(open_invitation, self._workspace, _token(request))
             if request.method != "POST":
                 return self._invitation_page(request, offer)
-            return await self._posted(request, lambda request, fields: self._use_link(request, offer, fields))
+            return await self._tokens.use_posted(
+                request, lambda request, fields: self._use_link(request, offer, fields)
+            )
         except NotFoundError as error:
             html = message_page("This link does not work", error.message, link="/sign-in", words="Go to the sign-in")
             return self._tokens.answer(request, html, HTTPStatus.NOT_FOUND)
 
     async def _use_link(self, request: Request, offer: Offer, fields: Mapping[str, str]) -> Response:
-        token = request.path_params["token"]
+        token = _token(request)
         password = fields.get("new", "")
         typed = {field: fields.get(field, "").strip() for field in ("name", "display_name")}
         name = offer.name or typed["name"]
-        faults = {} if offer.name else _faults_of_person(typed["name"], typed["display_name"])
-        faults |= _faults_of_password(password, fields.get("again", ""), name=name)
+        faults = {} if offer.name else faults_of_person(typed["name"], typed["display_name"])
+        faults |= faults_of_password(password, fields.get("again", ""), name=name)
 
         def use() -> None:
             if offer.name is not None:
@@ -216,7 +215,7 @@ class _AccountPages:
             except NotFoundError:
                 raise
             except InputError as error:
-                faults = {"name": _sentence(error)}
+                faults = {"name": sentence(error)}
         if faults:
             return self._invitation_page(request, offer, _WRONG, faults=faults, typed=typed)
         try:
@@ -258,7 +257,7 @@ class _AccountPages:
             )
             return self._tokens.answer(request, html)
         if request.method == "POST":
-            return await self._posted(request, self._change_password, session=known.session_id)
+            return await self._tokens.use_posted(request, self._change_password, session=known.session_id)
         return self._password_page(request, changed=request.query_params.get("changed") == "1")
 
     async def _change_password(self, request: Request, fields: Mapping[str, str]) -> Response:
@@ -273,7 +272,7 @@ class _AccountPages:
             change_own_password(own, current=current, new=new, keep_session=known.session_id)
 
         # Looked at first, so that a slip in the new one costs no attempt at the current one.
-        if faults := _faults_of_password(new, fields.get("again", ""), name=known.actor.name):
+        if faults := faults_of_password(new, fields.get("again", ""), name=known.actor.name):
             return self._password_page(request, _WRONG, faults=faults)
         try:
             await run_in_threadpool(change)
@@ -284,7 +283,7 @@ class _AccountPages:
             said = {"password": "The current password does not fit; nothing was changed."}
             return self._password_page(request, _WRONG, faults=said)
         except InputError as error:
-            return self._password_page(request, _WRONG, faults={"": _sentence(error)})
+            return self._password_page(request, _WRONG, faults={"": sentence(error)})
         return go_to(f"/{PASSWORD_ADDRESS}?changed=1")
 
     def _password_page(
@@ -300,51 +299,17 @@ class _AccountPages:
         html = password_page(name=known.actor.name, token=token, faults=faults or {}, changed=changed)
         return self._tokens.answer(request, html, status)
 
-    async def _posted(self, request: Request, use: _Use, *, session: str = "") -> Response:
-        """Read a posted form, check its token and use it."""
-        try:
-            fields = await form_fields(request)
-            self._tokens.require(request, fields, session=session)
-        except FormError as error:
-            html = message_page("Try again", error.message, link=request.url.path, words="Open the form anew")
-            return self._tokens.answer(request, html, error.status)
-        return await use(request, fields)
-
 
 def _known(request: Request) -> SignedIn | None:
     known: SignedIn | None = getattr(request.state, "signed_in", None)
     return known
 
 
+def _token(request: Request) -> str:
+    """Return the token of a link; whoever copies it may take a slash along."""
+    return str(request.path_params["token"]).rstrip("/")
+
+
 def _wait(answer: Response, error: TooManyAttemptsError) -> Response:
     answer.headers["Retry-After"] = str(error.seconds)
     return answer
-
-
-def _faults_of_person(name: str, display_name: str) -> dict[str, str]:
-    return _faults(
-        name=lambda: checked_name(name),
-        display_name=lambda: checked_display_name(display_name, name=name),
-    )
-
-
-def _faults_of_password(password: str, again: str, *, name: str) -> dict[str, str]:
-    faults = _faults(new=lambda: checked_password(password, name=name))
-    if password != again:
-        faults["again"] = "The two new passwords differ."
-    return faults
-
-
-def _faults(**checks: Callable[[], object]) -> dict[str, str]:
-    """Return what each field's check complains of, so that all of it is said at once."""
-    faults = {}
-    for field, check in checks.items():
-        try:
-            check()
-        except InputError as error:
-            faults[field] = _sentence(error)
-    return faults
-
-
-def _sentence(error: InputError) -> str:
-    return error.message if error.message.endswith(".") else f"{error.message}."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import quote
@@ -12,8 +11,9 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from curator_app.routes._protected import ProtectedRoute
 from db.tables import Release
+from pipeline.errors import InputError
 from pipeline.permissions import Permission
-from pipeline.release_folder import MANIFEST_FILE, SIGNATURE_FILE
+from pipeline.release_folder import MANIFEST_FILE, SIGNATURE_FILE, file_inside, manifest_files
 from pipeline.workspace import Workspace
 
 
@@ -27,7 +27,9 @@ def download_routes(workspace: Workspace) -> list[ProtectedRoute]:
         folder, wanted = Path(release.path), str(request.path_params["file"])
         if wanted not in downloadable(folder):
             return _not_found("The release has no such file.")
-        path = folder / wanted
+        path = file_inside(folder, wanted)
+        if path is None:
+            return _not_found("The release has no such file.")
         if not path.is_file():
             return _not_found(f"{wanted} is missing from the release's folder.")
         name = f"{release.name}-{release.version}-{path.name}"
@@ -35,7 +37,7 @@ def download_routes(workspace: Workspace) -> list[ProtectedRoute]:
             path,
             media_type="application/octet-stream",
             headers={
-                "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}",
+                "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
                 "Cache-Control": "private, no-store",
             },
         )
@@ -46,11 +48,10 @@ def download_routes(workspace: Workspace) -> list[ProtectedRoute]:
 def downloadable(folder: Path) -> list[str]:
     """Return the files of a release that may be downloaded: those of its manifest, the manifest, its signatures."""
     try:
-        manifest = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
-        named = [str(entry["path"]) for entry in manifest["files"]]
-    except (OSError, ValueError, KeyError, TypeError):
+        named = [entry.path for entry in manifest_files(folder)]
+    except InputError:
         return []
-    own = [name for name in named if not Path(name).is_absolute() and ".." not in Path(name).parts]
+    own = [name for name in named if file_inside(folder, name) is not None]
     return [*own, MANIFEST_FILE, *([SIGNATURE_FILE] if (folder / SIGNATURE_FILE).is_file() else [])]
 
 

@@ -26,12 +26,14 @@ FREE = ("/static/", "/vendor/")
 FREE_ADDRESSES = frozenset({"/_stcore/health", "/_stcore/host-config", "/api/session"})
 """What holds no data of anybody: Streamlit's and our scripts, whether the server is up, whether one is signed in."""
 
-WAY_IN = ("/sign-in", "/sign-out", "/invitation/")
+WAY_IN = ("/sign-in/", "/invitation/")
+WAY_IN_ADDRESSES = frozenset({"/sign-in", "/sign-out"})
 """The pages for who is not signed in; signing out also clears up after a session that ended by itself."""
 
 UPLOADS = "/_stcore/upload_file"
-UNUSED = ("/media", "/_stcore/agent")
-"""Streamlit's own stores that this app does not use: whoever knows an address of /media gets the file."""
+UNUSED = ("/media", "/_stcore/agent", "/_stcore/metrics")
+"""What of Streamlit this app does not use: whoever knows an address of /media gets the file, and the metrics count
+who is here."""
 
 STREAM = "/_stcore/stream"
 SIGN_IN_PAGE = "/sign-in"
@@ -59,6 +61,9 @@ SECURITY_HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
 HTTPS_ONLY = "max-age=31536000"
+
+LONG_BODY = 64_000
+"""Bytes; a shorter body has arrived before anything is answered."""
 
 _ENDED = 4401
 """Code with which the connection of an ended session is closed."""
@@ -92,6 +97,8 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
+        if _is_long(headers):
+            receive, send = _closing(receive, send)
         if self._hosts is not None and host_name(headers.get("host", "")) not in self._hosts:
             await self._refuse(scope, receive, send, "This app does not answer to this name.")
         elif not _same_origin(scope, headers):
@@ -113,7 +120,7 @@ class Guard:
             await self._app(scope, receive, self._with_headers(send))
         elif not await run_in_threadpool(self._access.sign_in_needed):
             await self._welcome(scope, receive, send)
-        elif path.startswith(WAY_IN) or (self._provider and self._leads_to_provider(scope, headers, cookies)):
+        elif is_way_in(path) or (self._provider and self._leads_to_provider(scope, headers, cookies)):
             await self._app(scope, receive, self._with_headers(send))
         else:
             await self._to_sign_in(scope, receive, send)
@@ -211,6 +218,11 @@ class Guard:
         await answer(scope, receive, self._with_headers(send))
 
 
+def is_way_in(path: str) -> bool:
+    """Say whether an address is one of the pages for who is not signed in."""
+    return path in WAY_IN_ADDRESSES or path.startswith(WAY_IN)
+
+
 def answered_names(settings: Settings, host: str) -> frozenset[str] | None:
     """Return the names that the address bar may say, or None for any.
 
@@ -236,6 +248,33 @@ def _same_origin(scope: Scope, headers: Headers) -> bool:
         return urlsplit(origin).netloc == headers.get("host")
     except ValueError:
         return False
+
+
+def _is_long(headers: Headers) -> bool:
+    """Say whether a request has, or may have, a long body."""
+    length = headers.get("content-length", "0")
+    return "transfer-encoding" in headers or not length.isdecimal() or int(length) > LONG_BODY
+
+
+def _closing(receive: Receive, send: Send) -> tuple[Receive, Send]:
+    """Close the connection after the answer where the body was not read to its end.
+
+    The server would else take what still comes and throw it away, for as long as somebody sends.
+    """
+    whole = False
+
+    async def receive_part() -> Message:
+        nonlocal whole
+        message = await receive()
+        whole = whole or not message.get("more_body", False)
+        return message
+
+    async def send_and_close(message: Message) -> None:
+        if message["type"] == "http.response.start" and not whole:
+            MutableHeaders(scope=message)["Connection"] = "close"
+        await send(message)
+
+    return receive_part, send_and_close
 
 
 def _resumed_tab(headers: Headers) -> str | None:

@@ -12,7 +12,7 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import file_util
 
-from curator_app.routes._guard import NOT_PAGES, WAY_IN
+from curator_app.routes._guard import NOT_PAGES, is_way_in
 
 # Without it, Streamlit's script looks for the server below the page's own address first, which is an error in
 # the browser's console at every reload.
@@ -48,7 +48,7 @@ class PageShell:
         asked = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
         if asked and path.removeprefix("/") in self._pages:
             answer = HTMLResponse(self._shell(), headers={"Cache-Control": "no-cache"})
-        elif asked and "/" in path.strip("/") and not path.startswith((*NOT_PAGES, *WAY_IN, "//")):
+        elif asked and "/" in path.strip("/") and not (path.startswith((*NOT_PAGES, "//")) or is_way_in(path)):
             answer = HTMLResponse(_NO_PAGE.format(path=escape(path)), status_code=404)
         else:
             await self._app(scope, receive, send)

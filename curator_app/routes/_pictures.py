@@ -20,8 +20,9 @@ from evaluation.slides import SlideError, TileNotFoundError
 from pipeline.permissions import Permission
 from pipeline.workspace import Workspace
 
-KEEP = "private, max-age=86400, immutable"
-"""What an id shows never changes, so the browser may keep it for a day; shared caches may not."""
+KEEP = {"Cache-Control": "private, max-age=86400, immutable", "Vary": "Cookie"}
+"""What an id shows never changes, so the browser may keep it for a day, for the person who is signed in; shared
+caches may not."""
 
 VIEWER_SCRIPT = "components/viewer/vendor/openseadragon.min.js"
 
@@ -73,7 +74,7 @@ def _png(request: Request, path: Path, *, what: str) -> Response:
     except FileNotFoundError:
         return _error(404, f"The picture of {what} is missing from the workspace.")
     etag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
-    headers = {"ETag": etag, "Cache-Control": KEEP}
+    headers = {"ETag": etag, **KEEP}
     if request.headers.get("if-none-match") == etag:
         return Response(status_code=304, headers=headers)
     return Response(data, media_type="image/png", headers=headers)
@@ -135,7 +136,7 @@ class _Pictures:
         def answer(row: Slide) -> Response:
             with self._slides.using(row) as slide:
                 xml = slide.deepzoom_descriptor
-            return Response(xml, media_type="application/xml", headers={"Cache-Control": KEEP})
+            return Response(xml, media_type="application/xml", headers=KEEP)
 
         return self._with_slide(request, answer)
 
@@ -155,6 +156,6 @@ class _Pictures:
         def answer(row: Slide) -> Response:
             with self._slides.using(row) as slide:
                 data = slide.tile(level, column, line)
-            return Response(data, media_type="image/jpeg", headers={"Cache-Control": KEEP})
+            return Response(data, media_type="image/jpeg", headers=KEEP)
 
         return self._with_slide(request, answer)

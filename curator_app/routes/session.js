@@ -9,7 +9,7 @@
   const DONE = [204, 413, 422];
   const ENDED = ["Your session has ended", "What you typed is kept."];
   const FROM_NOW_ON = ["From now on everybody signs in here", "What you typed is kept."];
-  const OTHER = ["Somebody else is signed in now", "This page belongs to another account. Nothing of it was changed."];
+  const OTHER = ["Somebody else is signed in now", "This page is another account's. What was typed here is kept for that one."];
   let atFirst = null;
   let cover = null;
   let covered = false;

@@ -16,6 +16,9 @@ _PROBES_PER_SIDE = 6
 _PROBES_PER_SIDE_ABOVE = 3
 _PROBE_PX = 32
 
+MAX_COARSEST_PIXELS = 400_000_000
+"""Showing a whole slide reads its coarsest level; of a huge one without a pyramid that would take hours."""
+
 
 def check_slide(path: Path, *, mpp: float | None = None) -> SlideInfo:
     """Open a slide, decide its resolution, read spread probes of every level and return its facts.
@@ -32,12 +35,24 @@ def check_slide(path: Path, *, mpp: float | None = None) -> SlideInfo:
     with open_slide(path, mpp=mpp) as slide:
         file = primary_file(path)
         refuse_cut_off(path, file, slide.info.vendor)
+        _refuse_without_pyramid(slide)
         _probe(slide)
         try:
             digest = content_digest(slide_files(file, slide.info.vendor, slide.properties))
         except OSError as error:
             raise SlideError(path, f"the file cannot be read ({error}).", "Copy it again.") from error
         return replace(slide.info, content_sha256=digest)
+
+
+def _refuse_without_pyramid(slide: Slide) -> None:
+    coarsest = slide.info.levels[-1]
+    if coarsest.width * coarsest.height > MAX_COARSEST_PIXELS:
+        raise SlideError(
+            slide.info.path,
+            f"its smallest level has {coarsest.width:,} × {coarsest.height:,} pixels, more than "
+            f"{MAX_COARSEST_PIXELS:,} in all.",
+            "Export it as a pyramid, with smaller levels.",
+        )
 
 
 def _probe(slide: Slide) -> None:

@@ -13,6 +13,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 MAX_IMAGE_PIXELS = 64_000_000
 """Pixels of an image that a person brings: 8,000 × 8,000, above any ROI, below a decompression bomb."""
 
+_SMALLER = "Bring a smaller field, or add the file as a slide."
 _FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP")
 _EIGHT_BIT_MODES = frozenset({"1", "L", "LA", "P", "PA", "RGB", "RGBA", "RGBX", "CMYK", "YCbCr"})
 
@@ -63,7 +64,9 @@ def decode_image(
         raise ImageError(
             label, "this is not an image of a kind that is read.", f"Bring one of {', '.join(_FORMATS)}."
         ) from error
-    except (OSError, Image.DecompressionBombError, SyntaxError, ValueError) as error:
+    except Image.DecompressionBombError as error:
+        raise ImageError(label, f"the image has more than {max_pixels:,} pixels.", _SMALLER) from error
+    except (OSError, SyntaxError, ValueError) as error:
         raise ImageError(label, f"the image does not open ({error}).", "Export it again.") from error
     with opened as image:
         _check_header(label, image, max_pixels)
@@ -90,7 +93,7 @@ def _check_header(label: str, image: Image.Image, max_pixels: int) -> None:
         raise ImageError(
             label,
             f"the image has {image.width:,} × {image.height:,} pixels, more than {max_pixels:,} in all.",
-            "Bring a smaller field, or add the file as a slide.",
+            _SMALLER,
         )
     if getattr(image, "n_frames", 1) > 1:
         raise ImageError(

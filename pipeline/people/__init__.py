@@ -7,18 +7,16 @@ from pipeline.people._accounts import (
     accounts_exist,
     actor_of,
     add_account,
-    change_own_display_name,
-    change_own_password,
     checked_display_name,
     checked_name,
     close_account,
     command_line_actor,
     find_account,
-    list_conflicts,
     list_people,
     set_roles,
     system_actor,
 )
+from pipeline.people._conflicts import list_conflicts, require_may_answer
 from pipeline.people._invitations import (
     MAX_DAYS,
     NEW_ACCOUNT,
@@ -33,6 +31,7 @@ from pipeline.people._invitations import (
     withdraw_invitation,
 )
 from pipeline.people._links import permission_to_make
+from pipeline.people._own_account import change_own_display_name, change_own_password
 from pipeline.people._passwords import PASSWORD_RULE, checked_password
 from pipeline.people._retention import Kept, apply_retention, retention_rules
 from pipeline.people._sessions import (
@@ -102,6 +101,7 @@ __all__ = [
     "list_signatures",
     "open_invitation",
     "permission_to_make",
+    "require_may_answer",
     "reset_by_link",
     "reset_link",
     "restore_signature_file",

@@ -10,11 +10,11 @@ from datetime import datetime
 from sqlmodel import Session, col, func, or_, select
 
 from db import new_id, record_event, utc_now
-from db.tables import Account, AccountSession, AuditEvent, Invitation, Item, ItemVersion, ReviewDecision, Seed
+from db.tables import Account, AccountSession, Invitation
 from evaluation.items import fault_of_text, normalise_text
 from pipeline.errors import InputError, NotFoundError
 from pipeline.people._links import withdraw_links
-from pipeline.people._passwords import checked_password, hash_password, password_fits
+from pipeline.people._passwords import checked_password, hash_password
 from pipeline.permissions import Actor, Permission, Role, needs
 from pipeline.workspace import Workspace, operating_system_user
 
@@ -352,48 +352,6 @@ def _keep_an_admin(session: Session, leaving: Account) -> None:
         raise InputError(f"{leaving.name} is the last administrator who can sign in; make another one first")
 
 
-@needs(Permission.OWN_ACCOUNT)
-def change_own_display_name(workspace: Workspace, display_name: str) -> Account:
-    """Change the display name of the actor's own account.
-
-    Raises:
-        InputError: it cannot be shown.
-        NotFoundError: the actor has no open account.
-    """
-    with workspace.writing() as session:
-        account = open_account(session, workspace.actor.name)
-        account.display_name = checked_display_name(display_name, name=account.name)
-        session.add(account)
-        record_event(session, who=account.name, action="change the display name", row=account)
-        return account
-
-
-@needs(Permission.OWN_ACCOUNT)
-def change_own_password(workspace: Workspace, *, current: str, new: str, keep_session: str | None = None) -> None:
-    """Change the password of the actor's own account; its other sessions end.
-
-    Args:
-        workspace: where; the actor's account is changed.
-        current: the password until now. Whoever calls this counts wrong ones (`confirm_password`).
-        new: the password from now on.
-        keep_session: id of the session that goes on.
-
-    Raises:
-        InputError: the new password is not accepted, or the current one does not fit.
-        NotFoundError: the actor has no open account.
-    """
-    account = find_account(workspace, workspace.actor.name)
-    if account is None or not password_fits(current, account.password_hash):
-        raise InputError("The current password does not fit; nothing was changed")
-    verified = account.password_hash
-    hashed = hash_password(checked_password(new, name=account.name))
-    with workspace.writing() as session:
-        account = open_account(session, workspace.actor.name)
-        if account.password_hash != verified:
-            raise InputError("The password was changed elsewhere in the meantime; nothing was changed here")
-        store_password(session, account, hashed, who=account.name, keep_session=keep_session)
-
-
 def store_password(
     session: Session, account: Account, hashed: str, *, who: str, keep_session: str | None = None
 ) -> None:
@@ -403,37 +361,3 @@ def store_password(
     end_all_sessions(session, account, because="the password was changed", but=keep_session)
     withdraw_links(session, col(Invitation.account_id) == account.id, because="the password was changed")
     record_event(session, who=who, action="change the password", row=account)
-
-
-@needs(Permission.VIEW_PEOPLE)
-def list_conflicts(workspace: Workspace, name: str) -> list[str]:
-    """Return the ids of the items that a person wrote or decided on, and so may not answer in a study.
-
-    Somebody wrote an item who wrote or edited its seed, wrote one of its versions, or asked a model for it.
-
-    Raises:
-        NotFoundError: there is no such account.
-    """
-    with workspace.reading() as session:
-        account_or_name = account_named(session, name)
-        if account_or_name is None:
-            raise NotFoundError(f"There is no account {name!r} in this workspace.")
-        names = {name, account_or_name.display_name}
-        edited = select(AuditEvent.object_id).where(
-            AuditEvent.object_type == "seed", AuditEvent.action == "edit", AuditEvent.who == name
-        )
-        by_seed = (
-            select(Item.id)
-            .join(Seed, col(Seed.id) == col(Item.seed_id))
-            .where(
-                or_(
-                    col(Seed.created_by).in_(names),
-                    col(Seed.author).in_(names),
-                    col(Seed.id).in_(edited),
-                )
-            )
-        )
-        by_version = select(ItemVersion.item_id).where(col(ItemVersion.created_by).in_(names))
-        by_decision = select(ReviewDecision.item_id).where(col(ReviewDecision.created_by).in_(names))
-        found = {*session.exec(by_seed), *session.exec(by_version), *session.exec(by_decision)}
-    return sorted(found)

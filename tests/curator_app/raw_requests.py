@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,12 +60,14 @@ def ask(
     if chunked:
         connection.putheader("Transfer-Encoding", "chunked")
     try:
-        try:
+        # The server may answer, and close, before everything is sent.
+        with suppress(BrokenPipeError, ConnectionResetError):
             connection.endheaders(body, encode_chunked=chunked)
-        except (BrokenPipeError, ConnectionResetError):
-            pass  # The server has answered before everything was sent.
         response = connection.getresponse()
-        return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, response.read())
+        answered = b""
+        with suppress(ConnectionResetError):
+            answered = response.read()
+        return Answer(response.status, {name.lower(): value for name, value in response.getheaders()}, answered)
     finally:
         connection.close()
 
@@ -76,8 +78,8 @@ def page_connection(port: int, cookie: str | None, *, tab: str | None = None) ->
     protocols = ["streamlit", "xsrf", *([tab] if tab is not None else [])]
     with connect(
         f"ws://127.0.0.1:{port}{STREAM}",
-        origin=f"http://127.0.0.1:{port}",  # type: ignore[arg-type]  (a NewType of str)
-        subprotocols=protocols,  # type: ignore[arg-type]  (a NewType of str)
+        origin=f"http://127.0.0.1:{port}",  # type: ignore[arg-type]
+        subprotocols=protocols,  # type: ignore[arg-type]
         additional_headers={"Cookie": cookie} if cookie else {},
         open_timeout=WAIT_S,
         max_size=None,

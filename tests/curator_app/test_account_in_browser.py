@@ -7,18 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from curator_app.drafts import DraftStore
 from pipeline.bins import bin_candidates
 from pipeline.ingest import add_slides
-from pipeline.people import end_sessions_of, find_account, invite, reset_link
-from pipeline.rois import sample_candidates, select_across_bins
+from pipeline.people import end_sessions_of, find_account, invite, list_own_sessions, reset_link
+from pipeline.rois import list_rois, sample_candidates, select_across_bins
 from pipeline.workspace import Workspace, create_workspace
 from tests.curator_app.looks import AT_REST, clipped_texts, unnamed_controls
 from tests.curator_app.served import Served, serving
-from tests.curator_app.visitors import PASSWORD, actor, add_person
+from tests.curator_app.visitors import PASSWORD, actor, add_person, form_token
 from tests.pipeline.conftest import METADATA
 
 pytestmark = pytest.mark.browser
@@ -29,13 +30,13 @@ NEW = "a new sentence to remember"
 SCREENSHOTS = os.environ.get("HISTOCURATOR_SCREENSHOTS")
 """A folder that pictures of the pages are written to, for somebody to look at."""
 
-_REFUSALS = ("status of 401", "status of 403", "status of 404", "status of 422", "WebSocket")
-"""What Chromium writes into its console where a request is refused, as it should be."""
+_REFUSALS = ("status of 401", "status of 403", "status of 404", "status of 422", "WebSocket", "net::ERR_FAILED")
+"""What Chromium writes into its console where a request is refused or fails, as it should be."""
 
 
 @pytest.fixture(scope="module")
 def served(chromium: Browser, drawn_slides: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A served workspace with a ROI to write about, and two people."""
+    """A served workspace with a ROI to write about, and three people."""
     folder = tmp_path_factory.mktemp("people")
     workspace = create_workspace(folder / "workspace")
     add_slides(workspace, drawn_slides[:1], METADATA, who="test")
@@ -44,6 +45,7 @@ def served(chromium: Browser, drawn_slides: list[Path], tmp_path_factory: pytest
     select_across_bins(workspace, organ="liver", per_bin=1, who="test")
     add_person(workspace, "ada")
     add_person(workspace, "bob", "author")
+    add_person(workspace, "rita", "reader")
     with serving(workspace, folder) as served:
         yield served
 
@@ -154,6 +156,23 @@ def test_after_signing_out_nothing_is_left_to_see(chromium: Browser, served: Ser
         expect(other.get_by_role("alertdialog", name="Your session has ended")).to_be_visible()
 
 
+def test_what_one_person_saw_is_not_kept_for_the_next(chromium: Browser, served: Served) -> None:
+    roi = list_rois(served.workspace)[0][0].id
+    with window(chromium, served) as context:
+        page = context.new_page()
+        page.goto(served.url)
+        fill_sign_in(page, "ada")
+        expect_page(page, "Home")
+        asking = f"fetch('/api/rois/{roi}/image').then((answer) => answer.status)"
+        assert page.evaluate(asking) == 200
+        end_sessions_of(served.workspace, "ada", who="test")
+        # Nobody signed out, which would have emptied the browser's cache.
+        page.goto(f"{served.url}/sign-in")
+        fill_sign_in(page, "rita")
+        expect_page(page, "Home")
+        assert page.evaluate(asking) == 403
+
+
 def test_an_invitation_makes_an_account_and_signs_in(chromium: Browser, served: Served) -> None:
     number = len(served.workspace.root.name) + os.getpid()
     name = f"carla-{number}"
@@ -178,6 +197,10 @@ def test_an_invitation_makes_an_account_and_signs_in(chromium: Browser, served: 
         assert account.display_name == "Carla"
         page.goto(f"{served.url}/invitation/{token}")
         expect(page.get_by_role("heading", name="This link does not work")).to_be_visible()
+    logs = [served.log, *served.workspace.root.rglob("*.log")]
+    assert len(logs) > 1
+    for log in logs:
+        assert token not in log.read_text(encoding="utf-8"), log
 
 
 def test_a_reset_link_and_a_change_of_the_password(chromium: Browser, served: Served) -> None:
@@ -232,6 +255,53 @@ def test_a_text_survives_the_end_of_the_session_while_it_is_typed(chromium: Brow
         expect(page.get_by_label("Question, or a statement")).to_have_value(sentence)
         assert own_drafts(workspace, "bob")["question"] == sentence
         assert page.evaluate("Object.keys(sessionStorage).filter((key) => key.startsWith('histocurator'))") == []
+
+
+def test_a_text_survives_while_the_server_takes_none(chromium: Browser, served: Served) -> None:
+    sentence = f"Typed while nothing went through ({os.getpid()})."
+    with window(chromium, served) as context:
+        page = context.new_page()
+        page.goto(f"{served.url}/write-seeds")
+        fill_sign_in(page, "bob")
+        expect_page(page, "Write seeds")
+        page.route("**/api/drafts/*", lambda route: route.abort())
+        with page.expect_event("requestfailed"):
+            page.get_by_label("Question, or a statement").fill(sentence)
+        page.unroute("**/api/drafts/*")
+        page.reload()
+        expect_page(page, "Write seeds")
+        expect(page.get_by_label("Question, or a statement")).to_have_value(sentence)
+
+
+def test_the_watch_asks_seldom_and_not_at_all_while_nobody_looks(chromium: Browser, served: Served) -> None:
+    with window(chromium, served) as context:
+        page = context.new_page()
+        page.clock.install()
+        page.goto(served.url)
+        fill_sign_in(page, "ada")
+        expect_page(page, "Home")
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url) if "/api/session" in request.url else None)
+        for _ in range(4):
+            page.clock.fast_forward(15_000)
+        page.wait_for_timeout(500)
+        assert 3 <= len(asked) <= 5
+        page.evaluate("Object.defineProperty(document, 'visibilityState', { get: () => 'hidden' })")
+        asked.clear()
+        for _ in range(4):
+            page.clock.fast_forward(15_000)
+        page.wait_for_timeout(500)
+        assert asked == []
+
+
+def test_nobodys_word_for_an_address_is_believed(served: Served) -> None:
+    """Not even on this computer, unless the settings name the proxy: else the throttle of an address is none."""
+    with httpx.Client(base_url=served.url, headers={"Origin": served.url, "X-Forwarded-For": "6.6.6.6"}) as client:
+        token = form_token(client.get("/sign-in").text)
+        answer = client.post("/sign-in", data={"token": token, "name": "ada", "password": PASSWORD})
+    assert answer.status_code == 303
+    sessions = list_own_sessions(served.workspace.acting_as(actor(served.workspace, "ada")))
+    assert {one.address for one in sessions} == {"127.0.0.1"}
 
 
 def test_a_text_is_for_who_typed_it(chromium: Browser, served: Served) -> None:
@@ -315,7 +385,11 @@ def test_the_pages_look_right(chromium: Browser, served: Served, size: tuple[int
         look("password")
         page.goto(f"{served.url}/slides")
         expect_page(page, "Slides")
+        page.wait_for_load_state("networkidle")
         end_sessions_of(workspace, "ada", who="test")
         page.evaluate("window.dispatchEvent(new Event('histocurator:signed-out'))")
-        expect(page.get_by_role("alertdialog", name="Your session has ended")).to_be_visible()
+        cover = page.get_by_role("alertdialog", name="Your session has ended")
+        expect(cover).to_be_visible()
+        ground = cover.evaluate("(dialog) => getComputedStyle(dialog, '::backdrop').backgroundColor")
+        assert ground.startswith("rgb("), "nothing of the page can be read through it"
         look("session-ended")

@@ -111,4 +111,4 @@ def test_only_a_trusted_proxys_word_counts(peer: str, forwarded: str, trusted: l
 def test_a_header_that_is_no_cookie_has_none() -> None:
     assert cookies_of("a=1; b=2") == {"a": "1", "b": "2"}
     for header in ("", ";;", "\x00", "=x", "a b c"):
-        assert cookies_of(header) in ({}, {"": "x"})
+        assert not any(cookies_of(header)), "none with a name"

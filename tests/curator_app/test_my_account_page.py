@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from google.protobuf.text_format import MessageToString
 from streamlit.testing.v1 import AppTest
@@ -20,11 +18,11 @@ FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.
 
 
 @pytest.fixture
-def otto(workspace: Workspace) -> Iterator[Workspace]:
+def otto(workspace: Workspace) -> Workspace:
     """A workspace as its author Otto uses it; there is an administrator too."""
     add_account(workspace, "anna", roles=["admin"], password=PASSWORD, who="test")
     add_account(workspace, "otto", roles=["author", "reader"], password=PASSWORD, display_name="Otto B.", who="test")
-    yield workspace.acting_as(_actor(workspace, "otto"))
+    return workspace.acting_as(_actor(workspace, "otto"))
 
 
 def _actor(workspace: Workspace, name: str) -> Actor:

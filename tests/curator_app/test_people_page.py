@@ -31,7 +31,7 @@ from pipeline.permissions import GRANTS, Permission, Role
 from pipeline.workspace import Workspace
 from tests.curator_app.conftest import open_page
 
-PASSWORD = "correct horse battery staple"  # noqa: S105
+PASSWORD = "correct horse battery staple"
 HOSTILE = [
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -165,6 +165,7 @@ def test_an_invitation_is_shown_once_and_works_once(peopled: Workspace) -> None:
     page.button(key="invite_make").click().run()
     token = _link(page)
     assert "Shown only now." in _said(page)
+    assert not page.button
     offer = open_invitation(peopled, token)
     assert (set(offer.roles), offer.display_name) == ({Role.AUTHOR, Role.REVIEWER}, "Dr. New")
     assert token not in _remembered(page)

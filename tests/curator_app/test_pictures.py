@@ -10,21 +10,25 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from PIL import Image
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from curator_app.identity import Access
 from curator_app.routes import OpenSlides, picture_routes
 from db.tables import Roi, Slide
 from evaluation.slides import Region, open_slide
 from pipeline.ingest import list_slides
+from pipeline.permissions import GRANTS, Permission, Role
 from pipeline.rois import list_rois
 from pipeline.workspace import Workspace
+from tests.curator_app.visitors import KEY, add_person, browser_of, cookie_of, guarded, opened_session
 
 
 @pytest.fixture
 def client(with_rois: Workspace) -> Iterator[TestClient]:
     slides = OpenSlides()
-    yield TestClient(Starlette(routes=picture_routes(with_rois, slides)))
+    client = browser_of(guarded(Access(with_rois, KEY), picture_routes(with_rois, slides)))
+    client.get("/")
+    yield client
     slides.close()
 
 
@@ -56,6 +60,7 @@ def test_a_selected_rois_image_is_its_region_of_the_slide(
 def test_a_known_picture_is_not_sent_twice(client: TestClient, selected: Roi) -> None:
     first = client.get(f"/api/rois/{selected.id}/image")
     assert first.headers["cache-control"].startswith("private")
+    assert first.headers["vary"] == "Cookie", "what one person saw is not shown to the next one in this browser"
     again = client.get(f"/api/rois/{selected.id}/image", headers={"If-None-Match": first.headers["etag"]})
     assert again.status_code == 304
     assert not again.content
@@ -150,3 +155,27 @@ def test_the_viewers_script_is_served(client: TestClient) -> None:
         pytest.skip("the viewer's script is missing: run 'make viewer'")
     assert answer.headers["content-type"].startswith("text/javascript")
     assert b"OpenSeadragon" in answer.content or b"openseadragon" in answer.content
+
+
+def test_pictures_are_for_who_may_see_slides(
+    client: TestClient, with_rois: Workspace, slide: Slide, selected: Roi
+) -> None:
+    access = Access(with_rois, KEY)
+    paths = [
+        f"/api/rois/{selected.id}/image",
+        f"/api/rois/{selected.id}/thumbnail",
+        f"/api/slides/{slide.id}/thumbnail",
+        f"/api/slides/{slide.id}/deepzoom.dzi",
+        f"/api/slides/{slide.id}/deepzoom.json",
+        f"/api/slides/{slide.id}/tiles/0/0_0.jpeg",
+    ]
+    cookies = {}
+    for role in Role:
+        add_person(with_rois, f"one-{role}", role)
+        cookies[role] = cookie_of(access, opened_session(with_rois, f"one-{role}"))
+    client.cookies.clear()
+    for path in paths:
+        assert client.get(path).status_code == 401
+        for role, cookie in cookies.items():
+            allowed = role in GRANTS[Permission.VIEW_SLIDES]
+            assert client.get(path, headers={"Cookie": cookie}).status_code == (200 if allowed else 403), (path, role)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import logging
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from pipeline.log import start_log, without_secrets
+from pipeline.log import scrub_consoles, start_log, without_secrets
 
 KEY = "sk-live-4f9a8b7c6d5e4f3a2b1c"
 
@@ -54,3 +55,25 @@ def test_keys_are_in_no_message_and_no_traceback(log_file: Path, monkeypatch: py
 )
 def test_tokens_of_links_and_passwords_of_addresses_are_left_out(text: str, kept: str) -> None:
     assert without_secrets(text) == kept
+
+
+def test_a_librarys_own_console_is_told_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOMEBODYS_API_KEY", KEY)
+    console = io.StringIO()
+    handler = logging.StreamHandler(console)
+    handler.setFormatter(logging.Formatter("library: %(message)s"))
+    logger = logging.getLogger("test.library")
+    logger.propagate = False
+    logger.addHandler(handler)
+    try:
+        scrub_consoles()
+        scrub_consoles()
+        try:
+            raise ValueError(f"refused: {KEY}")
+        except ValueError:
+            logger.exception("it failed with %s", KEY)
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = True
+    assert console.getvalue().startswith("library: it failed with [redacted]\nTraceback")
+    assert KEY not in console.getvalue()

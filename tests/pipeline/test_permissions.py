@@ -159,8 +159,8 @@ def test_every_function_of_a_workspace_is_guarded_or_says_why_not() -> None:
 
 def test_every_permission_is_asked_for_somewhere() -> None:
     asked = {permission_of(function) for function in GUARDED.values()} | set(JOB_PERMISSIONS.values())
-    # Cancelling asks for the first inside, and what readers of a study answer is asked for there.
-    elsewhere = {Permission.CANCEL_JOBS, Permission.ANSWER_STUDY}
+    # Cancelling asks for it inside.
+    elsewhere = {Permission.CANCEL_JOBS}
     assert set(Permission) - asked == elsewhere
 
 

@@ -162,3 +162,13 @@ def test_a_folder_that_cannot_be_made_is_an_error(workspace: Workspace, tmp_path
     workspace.thumbnails.write_text("")
     with pytest.raises(InputError, match="cannot be used"):
         open_workspace(workspace.root)
+
+
+def test_a_new_workspace_is_for_its_maker_alone_and_a_folder_that_was_there_stays_as_it_is(tmp_path: Path) -> None:
+    create_workspace(tmp_path / "new")
+    assert (tmp_path / "new").stat().st_mode & 0o077 == 0
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o750)
+    create_workspace(shared)
+    assert shared.stat().st_mode & 0o777 == 0o750

@@ -71,7 +71,7 @@ def test_a_decompression_bomb_is_refused_before_it_unfolds() -> None:
     data = b"\x89PNG\r\n\x1a\n"
     for kind, body in ((b"IHDR", header), (b"IDAT", zlib.compress(bytes(1000))), (b"IEND", b"")):
         data += struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-    assert "100,000 × 100,000" in str(refusal(data)) or "bomb" in str(refusal(data))
+    assert "more than 64,000,000 pixels" in str(refusal(data))
 
 
 def test_the_limit_is_the_callers() -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from evaluation.items import FreeText
 from pipeline.errors import NotFoundError
-from pipeline.people import close_account, list_conflicts
+from pipeline.people import close_account, list_conflicts, require_may_answer
+from pipeline.permissions import Actor, NotAllowedError, Role
 from pipeline.review import decide, edit_item, list_items, undo_decision
 from pipeline.rois import list_rois
 from pipeline.seeds import SeedText, list_seeds, save_seed
@@ -77,3 +78,16 @@ def test_closing_an_account_takes_no_conflict_away(people: Workspace) -> None:
 def test_there_is_nobody_of_this_name(people: Workspace, name: str) -> None:
     with pytest.raises(NotFoundError, match="no account"):
         list_conflicts(people, name)
+
+
+def test_a_reader_answers_what_they_did_not_write_and_the_rest_only_in_a_declared_retest(people: Workspace) -> None:
+    own, others = items_of(people, "ann")[0], items_of(people, "cat")[0]
+    reader = people.acting_as(Actor("ann", frozenset({Role.READER, Role.AUTHOR})))
+    require_may_answer(reader, others)
+    require_may_answer(reader, own, declared_retest=True)
+    with pytest.raises(NotAllowedError, match="knows its key"):
+        require_may_answer(reader, own)
+    with pytest.raises(NotAllowedError, match="it needs the role reader"):
+        require_may_answer(people.acting_as(Actor("fay", frozenset({Role.AUTHOR}))), others)
+    with pytest.raises(NotAllowedError):
+        require_may_answer(people.acting_as(Actor("nobody", frozenset({Role.READER}))), others)

@@ -56,7 +56,9 @@ def release(workspace: Workspace) -> Release:
     files = {"README.md": b"a card", "data/test.parquet": b"rows"}
     for name, data in files.items():
         (folder / name).write_bytes(data)
-    listed = [{"path": name, "sha256": hashlib.sha256(data).hexdigest()} for name, data in files.items()]
+    listed = [
+        {"path": name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in files.items()
+    ]
     manifest = json.dumps({"name": "liver", "version": "1.0.0", "files": listed}).encode()
     (folder / MANIFEST_FILE).write_bytes(manifest)
     row = Release(
