@@ -20,6 +20,7 @@ UNTAKEN_S = 15
 
 _WATCHED = "jobs_seen_active"
 _CLOSED = "jobs_closed"
+_PROBLEM = "jobs_problem"
 
 
 def start_job(kind: JobKind, **parameters: Any) -> str:
@@ -63,13 +64,16 @@ def _jobs(kinds: tuple[JobKind, ...]) -> list[JobStatus]:
 
 
 def _draw(jobs: list[JobStatus]) -> None:
+    if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
+        show_problems(problem)
     for job in jobs:
         with st.container(horizontal=True, vertical_alignment="center", key=f"job_{job.id}"):
             if job.active:
                 share = min(1.0, job.done / job.total) if job.total else 0.0
                 st.progress(share, text=_standing(job))
-                if may_cancel(job, workspace().actor) and st.button("Cancel", key=f"cancel_{job.id}"):
-                    _cancel(job.id)
+                if may_cancel(job, workspace().actor):
+                    # By a callback: what a button returns is lost where the page draws itself again just then.
+                    st.button("Cancel", key=f"cancel_{job.id}", on_click=_cancel, args=(job.id,))
             else:
                 st.markdown(_ending(job))
                 if st.button("Close", key=f"close_{job.id}"):
@@ -81,9 +85,7 @@ def _cancel(job_id: str) -> None:
     try:
         cancel_job(workspace(), job_id)
     except InputError as error:
-        show_problems(error)
-        return
-    st.rerun()
+        st.session_state[_PROBLEM] = error
 
 
 def _standing(job: JobStatus) -> str:

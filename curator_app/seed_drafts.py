@@ -1,107 +1,160 @@
-"""What somebody is writing about a ROI: kept for the visit, and in the workspace for the next one."""
+"""What somebody is writing about a ROI: a new seed, or a change of one, each with a draft of its own."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import datetime
 
 import streamlit as st
 
-from curator_app.components import draft_keeper
-from curator_app.drafts import DraftStore, new_writing
+from curator_app.components import DraftField, put_text, text_of
+from curator_app.drafts import DraftStore, Unsaved
 from curator_app.session import workspace
+from curator_app.writings import draft_field, end_writing
+from db.tables import Seed
 from evaluation.items import CATEGORIES
 from pipeline.seeds import SeedText
 
 FIELDS = ("category", "question", "answer", "notes")
 _TEXTS = FIELDS[1:]
-_KIND = "seed"
-_DRAFTS = "seed_drafts"
+_NEW, _CHANGE = "seed", "change"
+_EDITING, _BACK = "seed_editing", "seed_back"
 
 
 @dataclass(frozen=True)
 class Draft:
-    """The draft of one ROI. `editing` is the seed that it changes (None: a new one), `version` as it was read."""
+    """A form's text: of a new seed of the ROI, or of a change of the seed `editing`."""
 
     roi_id: str
-    writing: str
     editing: str | None = None
-    version: int | None = None
 
     @property
     def name(self) -> str:
         """The name under which the workspace keeps it."""
-        return f"{_KIND}_{self.roi_id}"
+        return f"{_CHANGE}_{self.editing}" if self.editing else f"{_NEW}_{self.roi_id}"
+
+    @property
+    def version(self) -> int | None:
+        """The row version of the seed that the writer saw; None for a new seed."""
+        version = self.kept().about.get("version", "")
+        return int(version) if version.isdecimal() else None
+
+    @property
+    def came_back(self) -> datetime | None:
+        """When the text was typed that an earlier visit left in this form; None where there was none."""
+        back: dict[str, datetime] = st.session_state.get(_BACK, {})
+        return back.get(self.name)
+
+    def kept(self) -> Unsaved:
+        """Return what the workspace keeps of it."""
+        return DraftStore(workspace()).read(self.name)
 
     def key(self, field: str) -> str:
-        """Return the Streamlit key of a field's widget, one for each ROI."""
-        return f"seed_{field}_{self.roi_id}"
+        """Return the Streamlit key of a field's widget."""
+        return f"{field}_{self.name}"
 
-    def keep(self) -> None:
-        """Copy what the widgets hold to where it stays when they leave the page."""
-        self._put({field: st.session_state.get(self.key(field)) for field in FIELDS})
+    def place(self, field: str) -> DraftField:
+        """Return where a field is kept while it is typed."""
+        return draft_field(self.name, field)
 
-    def keep_while_typed(self) -> None:
-        """Have the browser send the texts while they are typed; it stands beside the widgets."""
-        draft_keeper(self.name, writing=self.writing, fields={field: self.key(field) for field in _TEXTS})
+    def keep_category(self) -> None:
+        """Keep the category that was chosen."""
+        chosen = st.session_state.get(self.key("category")) or ""
+        DraftStore(workspace()).write(self.name, {"category": chosen})
 
     def text(self) -> SeedText:
         """Return what is written."""
-        values = {field: st.session_state.get(self.key(field)) or "" for field in FIELDS}
-        return SeedText(**values)
+        texts = {field: text_of(self.key(field)) for field in _TEXTS}
+        return SeedText(category=st.session_state.get(self.key("category")) or "", **texts)
 
-    def fill(self, text: SeedText, *, editing: str | None = None, version: int | None = None) -> None:
-        """Put a text into the fields, as a new seed or as a change of one."""
-        values = {field: getattr(text, field) for field in FIELDS}
-        self._put(values | {"editing": editing, "version": version})
-        for field, value in values.items():
-            st.session_state[self.key(field)] = value
+    def stored(self) -> SeedText:
+        """Return the text that the change began from; of a new seed, none."""
+        own = self.kept().own
+        return SeedText(**{field: own.get(field, "") for field in FIELDS})
+
+    def fill(self, text: SeedText) -> None:
+        """Put a text into the form and keep it."""
+        DraftStore(workspace()).write(self.name, asdict(text))
+        for field in _TEXTS:
+            put_text(self.key(field), getattr(text, field))
+        st.session_state[self.key("category")] = _known(text.category)
 
     def saw(self, version: int) -> None:
         """Remember that the writer was shown this version of the seed; their text stays."""
-        self._put({"version": version})
+        DraftStore(workspace()).write(self.name, {}, about={"version": str(version)})
 
     def clear(self) -> None:
-        """Empty the fields."""
-        DraftStore(workspace()).drop(self.name, writing=self.writing)
-        st.session_state[_DRAFTS][self.roi_id] = {"writing": new_writing()}
-        for field in FIELDS:
-            st.session_state[self.key(field)] = None if field == "category" else ""
-
-    def _put(self, values: dict[str, object]) -> None:
-        stored = st.session_state[_DRAFTS][self.roi_id]
-        stored.update(values)
-        DraftStore(workspace()).write(
-            self.name,
-            {field: str(stored.get(field) or "") for field in FIELDS},
-            about={name: str(stored.get(name) or "") for name in ("editing", "version")},
-        )
+        """Forget the text; after a change, the ROI's new seed is in the form again."""
+        end_writing(self.name)
+        st.session_state.get(_BACK, {}).pop(self.name, None)
+        for field in _TEXTS:
+            put_text(self.key(field), "")
+        st.session_state[self.key("category")] = None
+        if self.editing is not None:
+            st.session_state[_EDITING].pop(self.roi_id, None)
 
 
 def open_draft(roi_id: str) -> Draft:
-    """Return the draft of a ROI and give its fields back what they held when they were last on the page."""
-    drafts = st.session_state.setdefault(_DRAFTS, {})
-    if roi_id not in drafts:
-        drafts[roi_id] = {"writing": new_writing(), **_kept(roi_id)}
-    stored = drafts[roi_id]
-    draft = Draft(roi_id, stored["writing"], editing=stored.get("editing"), version=stored.get("version"))
-    for field in FIELDS:
-        if draft.key(field) not in st.session_state:
-            st.session_state[draft.key(field)] = stored.get(field) or (None if field == "category" else "")
+    """Return the draft that is in a ROI's form, with what is kept of it in its fields."""
+    draft = Draft(roi_id, st.session_state.setdefault(_EDITING, {}).get(roi_id))
+    _bring_back(draft)
+    if draft.key("category") not in st.session_state:
+        kept = draft.kept()
+        st.session_state[draft.key("category")] = _known(kept.fields.get("category") or kept.own.get("category") or "")
     return draft
 
 
-def last_written() -> str | None:
+def change_seed(seed: Seed) -> Draft:
+    """Put a seed into the form: what was typed of a change before, else its text as it is stored."""
+    draft = Draft(seed.roi_id, seed.id)
+    kept = draft.kept()
+    if not kept.is_text:
+        own = {field: getattr(seed, field) for field in FIELDS}
+        DraftStore(workspace()).begin(draft.name, own, about={"version": str(seed.row_version)})
+        kept = Unsaved(own=own)
+    for field in _TEXTS:
+        put_text(draft.key(field), kept.fields.get(field, kept.own.get(field, "")))
+    category = kept.fields.get("category") or kept.own.get("category") or ""
+    st.session_state[draft.key("category")] = _known(category)
+    st.session_state.setdefault(_EDITING, {})[seed.roi_id] = seed.id
+    return draft
+
+
+def close_change(draft: Draft) -> None:
+    """Put the ROI's new seed into the form again; the change stays a draft."""
+    st.session_state[_EDITING].pop(draft.roi_id, None)
+
+
+def unsaved_changes(seeds: Iterable[Seed]) -> list[tuple[Seed, datetime]]:
+    """Return the seeds of which a change was typed and not saved, with when."""
+    found = []
+    for seed in seeds:
+        kept = Draft(seed.roi_id, seed.id).kept()
+        if kept.is_text and kept.at is not None:
+            found.append((seed, kept.at))
+    return found
+
+
+def last_written(seeds: Iterable[Seed]) -> str | None:
     """Return the ROI whose draft was changed last, where one is unsaved."""
-    return DraftStore(workspace()).latest(_KIND)
+    latest = DraftStore(workspace()).latest(_NEW, _CHANGE) or ""
+    kind, _, identifier = latest.partition("_")
+    if kind == _NEW:
+        return identifier
+    return next((seed.roi_id for seed in seeds if seed.id == identifier), None)
 
 
-def _kept(roi_id: str) -> dict[str, object]:
-    """Return what an earlier visit left of a ROI."""
-    kept = DraftStore(workspace()).read(f"{_KIND}_{roi_id}")
-    category, version = kept.fields.get("category"), kept.about.get("version", "")
-    return {
-        **{field: kept.fields.get(field, "") for field in _TEXTS},
-        "category": category if category in CATEGORIES else None,
-        "editing": kept.about.get("editing") or None,
-        "version": int(version) if version.isdecimal() else None,
-    }
+def _bring_back(draft: Draft) -> None:
+    """Note at the first look of a visit what an earlier one left in the form."""
+    seen: set[str] = st.session_state.setdefault(f"{_BACK}_seen", set())
+    if draft.name in seen:
+        return
+    seen.add(draft.name)
+    kept = draft.kept()
+    if draft.editing is None and kept.is_text and kept.at is not None:
+        st.session_state.setdefault(_BACK, {})[draft.name] = kept.at
+
+
+def _known(category: str) -> str | None:
+    return category if category in CATEGORIES else None

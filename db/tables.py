@@ -107,6 +107,17 @@ class Signature(Row, table=True):
     role: str
 
 
+class Lease(SQLModel, table=True):
+    """Who works on a ROI or an item until when: the queues give others another one. It locks nothing.
+
+    The row goes when the person leaves the object; one that has run out counts for nothing.
+    """
+
+    object_id: str = Field(primary_key=True)
+    account_id: str = Field(foreign_key="account.id")
+    until: datetime = Field(sa_type=UtcDateTime)
+
+
 class Slide(Row, table=True):
     """A whole-slide image, or a single image that was imported as one ROI (`kind` is `slide` or `image`).
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 
 class InputError(Exception):
@@ -14,8 +17,32 @@ class InputError(Exception):
         self.problems = tuple(problems)
 
 
+@dataclass(frozen=True)
+class Standing:
+    """How an object stands that was changed since it was read: what a person needs to decide between two texts.
+
+    `document` is its text now, `written_by` the account name and `writer` the name that colleagues see of who wrote
+    it, at `written_at`. `number` counts an item's versions, 0 for a seed. A `row_version` that is not the one read
+    with the same text means that only the state changed.
+    """
+
+    object_id: str
+    row_version: int
+    state: str
+    changed_at: datetime
+    document: Mapping[str, Any]
+    written_by: str
+    writer: str
+    written_at: datetime
+    number: int = 0
+
+
 class ConflictError(InputError):
-    """Somebody else changed the object since it was read."""
+    """Somebody else changed the object since it was read; `now` is how it stands."""
+
+    def __init__(self, message: str, now: Standing) -> None:
+        super().__init__(message)
+        self.now = now
 
 
 class NotFoundError(InputError):

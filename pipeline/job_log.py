@@ -31,9 +31,16 @@ class LogLine:
     text: str
 
 
+_OWN = ("pipeline", "evaluation", "db")
+
+
 class _OfJobsOnly(NamesJob):
+    """Lets through what we say of a job, and of what libraries say in one only warnings."""
+
     def filter(self, record: logging.LogRecord) -> bool:
-        return super().filter(record) and bool(record.__dict__["job"])
+        super().filter(record)
+        own = record.name.partition(".")[0] in _OWN
+        return bool(record.__dict__["job"]) and (own or record.levelno >= logging.WARNING)
 
 
 class _AsJson(WithoutSecrets):

@@ -31,6 +31,9 @@ JOB_PERMISSIONS: Mapping[JobKind, Permission] = {
 }
 """What submitting a job of each kind asks for; the worker asks again when the job begins."""
 
+IN_UNITS: tuple[JobKind, ...] = ("generate", "check")
+"""Kinds of which each seed or item is a workflow of its own."""
+
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 
 JOB_QUEUE = "jobs"
@@ -47,7 +50,8 @@ QUEUES: Mapping[QueueChoice, tuple[str, ...]] = {
 }
 """Which queues a worker serves by the name of the choice: whole jobs, or the single seeds and items of them."""
 
-_CANCELLED_BY = "cancelled_by"
+_CANCELLED_BY, _BEGUN_AT = "cancelled_by", "begun_at"
+"""Attributes of a cancelled job: the queue itself forgets when it began."""
 
 _STATES: dict[str, JobState] = {
     "DELAYED": "queued",
@@ -174,7 +178,8 @@ def cancel_job(workspace: Workspace, job_id: str) -> None:
     if not status.active:
         raise InputError(f"Job {job_id} has ended ({status.state}); there is nothing to cancel.")
     with _client(workspace) as client:
-        client.update_workflow_attributes(job_id, {_CANCELLED_BY: workspace.actor.name}, merge=True)
+        begun = int(status.begun_at.timestamp() * 1000) if status.begun_at is not None else None
+        client.update_workflow_attributes(job_id, {_CANCELLED_BY: workspace.actor.name, _BEGUN_AT: begun}, merge=True)
         # The job first: a unit that begins after this sees that its job is cancelled and does nothing.
         client.cancel_workflow(job_id)
         units = client.list_workflows(
@@ -208,10 +213,15 @@ def _status(client: DBOSClient, workflow: WorkflowStatus) -> JobStatus:
     progress = client.get_event(workflow.workflow_id, PROGRESS_EVENT, timeout_seconds=0) or {}
     arguments = workflow.input["args"] if workflow.input else ()
     result = workflow.output if isinstance(workflow.output, dict) else None
+    kind = str(arguments[0]) if arguments else workflow.name
+    state = _STATES.get(workflow.status, "running")
+    attributes = workflow.attributes or {}
+    if kind in IN_UNITS and state in ("running", "cancelled", "failed"):
+        progress = {**progress, **_units(client, workflow.workflow_id)}
     return JobStatus(
         id=workflow.workflow_id,
-        kind=str(arguments[0]) if arguments else workflow.name,
-        state=_STATES.get(workflow.status, "running"),
+        kind=kind,
+        state=state,
         done=int(progress.get("done", 0)),
         total=int(progress.get("total", 0)),
         message=str(progress.get("message", "")),
@@ -220,11 +230,18 @@ def _status(client: DBOSClient, workflow: WorkflowStatus) -> JobStatus:
         created_at=_moment(workflow.created_at) or datetime.fromtimestamp(0, UTC),
         who=str(arguments[2]) if len(arguments) > 2 else "",
         failed=_failed(progress, result),
-        begun_at=_moment(workflow.dequeued_at),
+        begun_at=_moment(workflow.dequeued_at or attributes.get(_BEGUN_AT)),
         ended_at=_moment(workflow.completed_at),
         parameters=arguments[1] if len(arguments) > 1 and isinstance(arguments[1], dict) else {},
-        cancelled_by=(workflow.attributes or {}).get(_CANCELLED_BY),
+        cancelled_by=attributes.get(_CANCELLED_BY),
     )
+
+
+def _units(client: DBOSClient, job_id: str) -> dict[str, int]:
+    """Count the units of a job that have ended; the job itself hears of them in their order only."""
+    ended = client.list_workflows(parent_workflow_id=job_id, status=["SUCCESS", "ERROR"], load_input=False)
+    failed = sum(unit.status == "ERROR" or getattr(unit.output, "failed", False) for unit in ended)
+    return {"done": len(ended), "failed": failed}
 
 
 def _moment(milliseconds: int | None) -> datetime | None:

@@ -111,5 +111,5 @@ def scrub_consoles() -> None:
     known = logging.root.manager.loggerDict.values()
     loggers = [logging.root, *(one for one in known if isinstance(one, logging.Logger))]
     for handler in {handler for logger in loggers for handler in logger.handlers}:
-        if not isinstance(handler.formatter, _WithoutSecrets | _Scrubbed):
+        if not isinstance(handler.formatter, WithoutSecrets | _Scrubbed):
             handler.setFormatter(_Scrubbed(handler.formatter or logging.Formatter()))

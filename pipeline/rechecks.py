@@ -33,6 +33,11 @@ class CheckedItem:
     verdict: str
     reason: str | None = None
 
+    @property
+    def failed(self) -> bool:
+        """Whether the check came to nothing again."""
+        return self.verdict in ("incomplete", "skipped")
+
 
 @dataclass(frozen=True)
 class _Waiting:

@@ -14,6 +14,7 @@ from db.tables import GuessTrial, Item, ItemVersion, ReviewDecision, Roi, Seed, 
 from evaluation.items import FreeText, KPrim, MultipleChoice, normalise_text
 from evaluation.items.prompts import PromptLibrary
 from evaluation.models import close_models
+from pipeline.conflicts import standing_of_item
 from pipeline.errors import ConflictError, InputError, NotFoundError
 from pipeline.guessability import Checker, check_version
 from pipeline.ingest import checked_field
@@ -114,7 +115,8 @@ def _load(session: Session, item_id: str, expected_version: int | None) -> Item:
     if expected_version is not None and item.row_version != expected_version:
         raise ConflictError(
             f"Item {item_id} was changed at {item.changed_at.astimezone():%H:%M:%S} and is {item.state} now. "
-            "Nothing was saved; look at it again."
+            "Nothing was saved; look at it again.",
+            standing_of_item(session, item),
         )
     return item
 

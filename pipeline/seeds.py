@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 from db import new_id, record_event
 from db.tables import Item, Roi, Seed, Slide
 from evaluation.items import CATEGORIES, fault_of_text, normalise_text
+from pipeline.conflicts import seed_texts, standing_of_seed
 from pipeline.csv_tables import read_table
 from pipeline.errors import ConflictError, InputError, NotFoundError
 from pipeline.ingest import checked_field
@@ -98,16 +99,17 @@ def save_seed(
         if expected_version is not None and seed.row_version != expected_version:
             raise ConflictError(
                 f"{seed.author} changed this seed at {seed.changed_at.astimezone():%H:%M:%S} to: "
-                f"{seed.question} - {seed.answer}. Your text was not saved; compare and save again."
+                f"{seed.question} - {seed.answer}. Your text was not saved; compare and save again.",
+                standing_of_seed(session, seed),
             )
         if seed.state not in ("written", "failed", "dropped"):
             raise InputError(f"The seed is {seed.state}: it has items, edit those instead")
-        old = _texts(seed)
+        old = seed_texts(seed)
         seed.question, seed.answer, seed.is_true = text.question, text.answer, text.is_true
         seed.category, seed.notes = text.category, text.notes
         if seed.state != "written":
             move(session, seed, "written", who=who)
-        record_event(session, who=who, action="edit", row=seed, old=old, new=_texts(seed))
+        record_event(session, who=who, action="edit", row=seed, old=old, new=seed_texts(seed))
         session.add(seed)
         return seed
 
@@ -125,17 +127,8 @@ def _add(session: Session, text: SeedText, *, roi_id: str, author: str, who: str
         notes=text.notes,
     )
     session.add(seed)
-    record_event(session, who=who, action="write", row=seed, new=_texts(seed))
+    record_event(session, who=who, action="write", row=seed, new=seed_texts(seed))
     return seed
-
-
-def _texts(seed: Seed) -> dict[str, str]:
-    return {
-        "question": seed.question,
-        "answer": seed.answer,
-        "category": seed.category,
-        "notes": seed.notes,
-    }
 
 
 def get_seed_row(session: Session, seed_id: str) -> Seed:

@@ -53,6 +53,11 @@ class SeedResult:
     state: str
     reason: str | None = None
 
+    @property
+    def failed(self) -> bool:
+        """Whether the seed has no items."""
+        return self.state != "ready"
+
 
 @dataclass
 class GenerationReport:

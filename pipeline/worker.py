@@ -174,7 +174,7 @@ async def run_job(kind: JobKind, parameters: dict[str, Any], who: str) -> dict[s
         _log.info("%s, for %s: %s", kind, who, "goes on after its worker ended" if known else "begins")
         try:
             result = await _run(kind, parameters, who, job_id)
-        except (Exception, dbos_error.DBOSWorkflowCancelledError) as error:
+        except (Exception, asyncio.CancelledError, dbos_error.DBOSWorkflowCancelledError) as error:
             _log_end(error)
             raise
         _log.info("%s: done", kind)
@@ -184,6 +184,8 @@ async def run_job(kind: JobKind, parameters: dict[str, Any], who: str) -> dict[s
 def _log_end(error: BaseException) -> None:
     if isinstance(error, JobCancelledError | dbos_error.DBOSWorkflowCancelledError):
         _log.info("cancelled")
+    elif isinstance(error, asyncio.CancelledError):
+        _log.info("stopped: it was cancelled, or its worker ends")
     elif isinstance(error, InputError):
         _log.error("failed: %s", error)
     else:
@@ -231,11 +233,11 @@ async def _generate(parameters: dict[str, Any], who: str, job_id: str) -> dict[s
             # One unit's fault is not the others': they go on.
             result = SeedResult(seed_id, "failed", in_words(error))
         results.append(result)
-        lost = sum(result.state != "ready" for result in results)
+        lost = sum(result.failed for result in results)
         await _tell(len(results), len(units), f"{result.seed_id} {result.state}", lost)
     return {
-        "ready": sum(result.state == "ready" for result in results),
-        "failed": [asdict(result) for result in results if result.state != "ready"],
+        "ready": sum(not result.failed for result in results),
+        "failed": [asdict(result) for result in results if result.failed],
         "generator": models.generator,
         "checker": models.checker,
     }
@@ -262,12 +264,12 @@ async def _check(parameters: dict[str, Any], who: str, job_id: str) -> dict[str,
         except Exception as error:
             result = CheckedItem(item_id, "incomplete", in_words(error))
         results.append(result)
-        lost = sum(result.verdict == "incomplete" for result in results)
+        lost = sum(result.failed for result in results)
         await _tell(len(results), len(units), f"{result.item_id} {result.verdict}", lost)
     return {
         "passed": sum(result.verdict == "passed" for result in results),
         "guessable": sum(result.verdict == "guessable" for result in results),
-        "failed": [asdict(result) for result in results if result.verdict in ("incomplete", "skipped")],
+        "failed": [asdict(result) for result in results if result.failed],
         "checker": models.checker,
     }
 
@@ -294,7 +296,7 @@ async def run_seed(job_id: str, seed_id: str, models: ModelChoice, who: str) -> 
             steps=DurableSteps(),
             who=who,
         )
-        _log_unit(seed_id, result.state, result.reason, good=result.state == "ready")
+        _log_unit(seed_id, result.state, result.reason, good=not result.failed)
         return result
 
 
@@ -306,7 +308,7 @@ async def run_check(job_id: str, item_id: str, checker: str, who: str) -> Checke
         if job is not None and job.status == "CANCELLED":
             return CheckedItem(item_id, "skipped", "the job was cancelled")
         result = await check_again(_as(who), item_id, checker=checker, steps=DurableSteps(), job_id=job_id, who=who)
-        _log_unit(item_id, result.verdict, result.reason, good=result.verdict in ("passed", "guessable"))
+        _log_unit(item_id, result.verdict, result.reason, good=not result.failed)
         return result
 
 

@@ -1,6 +1,5 @@
-"""Browser components (keys, drafts, slide viewer, ROI image, ROI picker, slide list), each with its own script."""
+"""Browser components (keys, text field, slide viewer, ROI image, ROI picker, slide list), each with its own script."""
 
-from curator_app.components._draft_keeper import draft_keeper
 from curator_app.components._keyboard import Key, keyboard
 from curator_app.components._leave import leave_for
 from curator_app.components._picker import (
@@ -12,9 +11,11 @@ from curator_app.components._picker import (
 )
 from curator_app.components._sign_out import sign_out_button
 from curator_app.components._slide_list import SlideCard, slide_list
+from curator_app.components._text_field import DraftField, put_text, text_field, text_of
 from curator_app.components._viewer import RoiBox, ViewedSlide, roi_image, slide_viewer
 
 __all__ = [
+    "DraftField",
     "Key",
     "PickerAction",
     "PickerBin",
@@ -23,12 +24,14 @@ __all__ = [
     "RoiBox",
     "SlideCard",
     "ViewedSlide",
-    "draft_keeper",
     "keyboard",
     "leave_for",
+    "put_text",
     "roi_image",
     "roi_picker",
     "sign_out_button",
     "slide_list",
     "slide_viewer",
+    "text_field",
+    "text_of",
 ]

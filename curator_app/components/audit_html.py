@@ -28,8 +28,8 @@ def _row(event: AuditEvent) -> str:
     return (
         f'<tr><td class="row number">{event.sequence:,}</td>'
         f'<td class="when">{local_time(event.at, seconds=True)}</td>'
-        f'<td>{escape(event.who)}<div class="why">{escape(event.role)}</div></td>'
-        f"<td>{escape(_words(event.action))}</td>"
+        f'<td class="who">{escape(event.who)}<div class="why">{escape(event.role)}</div></td>'
+        f'<td class="who">{escape(_words(event.action))}</td>'
         f'<td>{escape(_words(event.object_type))}<div class="why">{escape(event.object_id)}</div></td>'
         f"<td>{changes_html(event.old, event.new)}</td><td>{escape(event.reason or '')}</td></tr>"
     )

@@ -1,4 +1,4 @@
-"""The edit form of an item: all texts of its format, checked as a whole before anything is saved."""
+"""The edit form of an item: all texts of its format, kept while typed, checked as a whole before anything is saved."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from dataclasses import dataclass
 import streamlit as st
 from pydantic import ValidationError
 
+from curator_app.components import text_field
+from curator_app.drafts import DraftStore
+from curator_app.session import workspace
+from curator_app.writings import draft_field
 from evaluation.items import (
     OPTION_COUNT,
     OPTION_LETTERS,
     FreeText,
     KPrim,
     MultipleChoice,
-    Option,
-    Statement,
     parse_item,
 )
 
@@ -36,92 +38,113 @@ _FIELDS = {
 
 @dataclass(frozen=True)
 class _Fields:
-    """Draws fields under one key; what was typed before stands in them instead of the item's own text."""
+    """Draws the fields of one draft; a field that the draft does not hold shows the item's own text."""
 
-    key: str
-    typed: Mapping[str, str]
+    draft: str
+    own: Mapping[str, str]
+    submits: str
 
-    def text(self, label: str, name: str, own: str) -> str:
-        value = self.typed.get(name, own)
-        return str(st.text_area(label, value, key=f"{self.key}_{name}", height="content") or "")
+    def text(self, label: str, name: str, *, rows: int = 1) -> str:
+        return text_field(
+            label,
+            key=field_key(self.draft, name),
+            own=self.own[name],
+            kept=draft_field(self.draft, name),
+            rows=rows,
+            submits=self.submits,
+        )
 
-    def choice(self, label: str, name: str, words: Sequence[str], own: int) -> int:
+    def choice(self, label: str, name: str, words: Sequence[str]) -> int:
         """Return the place of the chosen words."""
-        kept = self.typed.get(name, "")
-        place = int(kept) if kept.isdecimal() and int(kept) < len(words) else own
+        key, store = field_key(self.draft, name), DraftStore(workspace())
+        kept = store.read(self.draft).fields.get(name, "")
+        place = int(kept) if kept.isdecimal() and int(kept) < len(words) else int(self.own[name])
+
+        def keep() -> None:
+            store.write(self.draft, {name: str(st.session_state[key])})
+
         chosen = st.radio(
             label,
             range(len(words)),
             index=place,
             format_func=words.__getitem__,
             horizontal=True,
-            key=f"{self.key}_{name}",
+            key=key,
+            on_change=keep,
         )
         return int(chosen)
 
 
-def field_names(content: Content) -> list[str]:
-    """Return the names of an item's fields: the ends of their widgets' keys."""
+def field_key(draft: str, name: str) -> str:
+    """Return the Streamlit key of a field of an edit."""
+    return f"{draft}_{name}"
+
+
+def texts_of(content: Content) -> dict[str, str]:
+    """Return an item's texts by the names of its fields; of a choice, its place."""
     match content:
         case MultipleChoice():
-            options = [name for letter in OPTION_LETTERS[:OPTION_COUNT] for name in (letter, f"{letter}_why")]
-            return ["stem", "key", *options]
+            texts = {"stem": content.stem, "key": str(content.key)}
+            for letter, option in zip(OPTION_LETTERS[:OPTION_COUNT], content.options, strict=True):
+                texts |= {letter: option.text, f"{letter}_why": option.explanation}
         case KPrim():
-            places = range(1, len(content.statements) + 1)
-            return ["stem", *(name for n in places for name in (f"{n}", f"{n}_truth", f"{n}_why"))]
+            texts = {"stem": content.stem}
+            for number, statement in enumerate(content.statements, start=1):
+                truth = "0" if statement.is_true else "1"
+                texts |= {f"{number}": statement.text, f"{number}_truth": truth, f"{number}_why": statement.explanation}
         case FreeText():
-            return ["stem", "answer", "synonyms", "rubric", "points"]
+            texts = {
+                "stem": content.stem,
+                "answer": content.answer,
+                "synonyms": "\n".join(content.synonyms),
+                "rubric": content.rubric,
+                "points": str(content.points - 1),
+            }
+    return texts
 
 
-def edit_fields(content: Content, *, key: str, typed: Mapping[str, str]) -> dict[str, object]:
-    """Draw the fields of an item inside a form and return the document that they hold now.
+def edit_fields(content: Content, *, draft: str, submits: str) -> dict[str, object]:
+    """Draw the fields of an item and return the document that they hold now.
 
     Args:
         content: the text to start from.
-        key: names the widgets; another edit needs another key.
-        typed: what was typed before and not saved, by `field_names`; of a choice, its place.
+        draft: keeps what is typed, and names the widgets.
+        submits: the Streamlit key of the button that saves.
     """
-    fields = _Fields(key, typed)
-    stem = fields.text("Stem (a question that ends with ?)", "stem", content.stem)
+    fields = _Fields(draft, texts_of(content), submits)
+    stem = fields.text("Stem (a question that ends with ?)", "stem", rows=2)
     document: dict[str, object] = {"format": content.format, "stem": stem}
     match content:
         case MultipleChoice():
-            document |= _option_fields(content, fields)
+            document["key"] = fields.choice("Key (the right option)", "key", OPTION_LETTERS[:OPTION_COUNT])
+            document["options"] = [_one_option(letter, fields) for letter in OPTION_LETTERS[:OPTION_COUNT]]
         case KPrim():
-            document["statements"] = [
-                _statement_fields(number, statement, fields)
-                for number, statement in enumerate(content.statements, start=1)
-            ]
+            places = range(1, len(content.statements) + 1)
+            document["statements"] = [_statement_fields(number, fields) for number in places]
         case FreeText():
-            document |= _free_text_fields(content, fields)
+            document |= _free_text_fields(fields)
     return document
 
 
-def _option_fields(content: MultipleChoice, fields: _Fields) -> dict[str, object]:
-    chosen = fields.choice("Key (the right option)", "key", OPTION_LETTERS[:OPTION_COUNT], content.key)
-    options = [_one_option(OPTION_LETTERS[i], option, fields) for i, option in enumerate(content.options)]
-    return {"options": options, "key": chosen}
-
-
-def _one_option(letter: str, option: Option, fields: _Fields) -> dict[str, object]:
+def _one_option(letter: str, fields: _Fields) -> dict[str, object]:
     return {
-        "text": fields.text(f"Option {letter}", letter, option.text),
-        "explanation": fields.text(f"Why {letter} is right or wrong", f"{letter}_why", option.explanation),
+        "text": fields.text(f"Option {letter}", letter),
+        "explanation": fields.text(f"Why {letter} is right or wrong", f"{letter}_why"),
     }
 
 
-def _statement_fields(number: int, statement: Statement, fields: _Fields) -> dict[str, object]:
-    text = fields.text(f"Statement {number}", f"{number}", statement.text)
-    truth = fields.choice(f"Statement {number} is", f"{number}_truth", _TRUTHS, 0 if statement.is_true else 1)
-    why = fields.text(f"Why statement {number} is true or false", f"{number}_why", statement.explanation)
+def _statement_fields(number: int, fields: _Fields) -> dict[str, object]:
+    text = fields.text(f"Statement {number}", f"{number}")
+    truth = fields.choice(f"Statement {number} is", f"{number}_truth", _TRUTHS)
+    why = fields.text(f"Why statement {number} is true or false", f"{number}_why")
     return {"text": text, "is_true": _TRUTHS[truth] == "true", "explanation": why}
 
 
-def _free_text_fields(content: FreeText, fields: _Fields) -> dict[str, object]:
-    answer = fields.text("Expected answer", "answer", content.answer)
-    synonyms = fields.text("Also accepted, one on each line", "synonyms", "\n".join(content.synonyms))
-    rubric = fields.text("Rubric", "rubric", content.rubric)
-    points = 1 + fields.choice("Points", "points", ("1", "2"), content.points - 1)
+def _free_text_fields(fields: _Fields) -> dict[str, object]:
+    answer = fields.text("Expected answer", "answer")
+    synonyms = fields.text("Also accepted, one on each line", "synonyms")
+    rubric = fields.text("Rubric", "rubric")
+    points = 1 + fields.choice("Points", "points", ("1", "2"))
     lines = [line for line in synonyms.splitlines() if line.strip()]
     return {"answer": answer, "synonyms": lines, "rubric": rubric, "points": points}
 

@@ -9,7 +9,8 @@ from typing import Literal
 
 import streamlit as st
 
-from curator_app.components import draft_keeper, roi_image
+from curator_app.at_work import free_of, work_on
+from curator_app.components import roi_image, text_field
 from curator_app.components.item_html import FORMAT_NAMES, changes_html, item_html
 from curator_app.components.safety_html import (
     category_name,
@@ -20,13 +21,26 @@ from curator_app.components.safety_html import (
     seed_html,
     trials_html,
 )
-from curator_app.drafts import DraftStore
 from curator_app.item_changes import changed_fields
-from curator_app.layout import key_label, mark, organ_words, show_problems
-from curator_app.pages._edit_form import Editing, edit_form, editing, last_edited, start_editing, stop_editing, unsaved
+from curator_app.layout import key_label, local_time, mark, organ_words, show_problems
+from curator_app.pages._edit_form import (
+    Editing,
+    beside_edit,
+    bring_back_edit,
+    edit_form,
+    editing,
+    give_up_edit,
+    last_edited,
+    start_editing,
+    stop_editing,
+    unsaved_since,
+    was_given_up,
+)
 from curator_app.session import may, who, workspace
+from curator_app.writings import draft_field, end_writing
 from pipeline.errors import InputError
 from pipeline.item_store import content_of
+from pipeline.leases import lease_item
 from pipeline.permissions import Permission
 from pipeline.review import (
     REVIEWABLE,
@@ -82,9 +96,18 @@ def review_queue(entries: Sequence[ItemEntry], choose_view: Callable[[], None]) 
         )
         return
     entry = queue[place]
-    following = queue[place + 1] if place + 1 < len(queue) else (queue[place - 1] if place else None)
+    if may(Permission.EDIT_ITEMS):
+        work_on(entry.item.id, lease_item)
+    following = _following(queue, place)
     _actions(entry, following)
     _columns(entry, item_history(workspace(), entry.item.id), following)
+
+
+def _following(queue: Sequence[ItemEntry], place: int) -> ItemEntry | None:
+    """Return what is shown after a decision: the next item that nobody else works on, where there is one."""
+    others = [*queue[place + 1 :], *reversed(queue[:place])]
+    free = set(free_of([entry.item.id for entry in others]))
+    return next((entry for entry in others if entry.item.id in free), others[0] if others else None)
 
 
 def _filtered(entries: Sequence[ItemEntry]) -> list[ItemEntry]:
@@ -130,6 +153,9 @@ def _place(queue: Sequence[ItemEntry]) -> int:
     """Return the place of the current item; where it left the queue, the place that it had."""
     ids = [entry.item.id for entry in queue]
     current = st.session_state.get(_CURRENT) or last_edited()
+    if current is None and ids and may(Permission.EDIT_ITEMS):
+        # The first one that nobody else works on, so that two reviewers who begin get different items.
+        current = lease_item(workspace(), ids)
     place = ids.index(current) if current in ids else st.session_state.get(_PLACE, 0)
     place = max(0, min(place, len(queue) - 1))
     st.session_state[_PLACE] = place
@@ -269,39 +295,39 @@ def _undo(item_id: str) -> None:
 
 
 def _reject(item_id: str, row_version: int, after: str | None) -> None:
-    store, draft = DraftStore(workspace()), f"reject_{item_id}"
-    key = f"reject_note_{item_id}"
-    with st.form("reject_form", border=False):
-        note = st.text_area("What is wrong", store.read(draft).fields.get("note", ""), key=key)
-        sent = st.form_submit_button(key_label("Reject with this note", "Ctrl ⏎"), type="primary")
-    draft_keeper(draft, writing=f"{item_id}_{row_version}", fields={"note": key})
-    if not sent:
+    draft = f"reject_{item_id}"
+    note = _reason("What is wrong", draft, submits="reject_now")
+    if not st.button(key_label("Reject with this note", "Ctrl ⏎"), key="reject_now", type="primary"):
         return
     try:
-        decide(workspace(), item_id, "reject", who=who(), note=str(note or ""), expected_version=row_version)
+        decide(workspace(), item_id, "reject", who=who(), note=note, expected_version=row_version)
     except InputError as error:
         show_problems(error)
         return
-    store.drop(draft, writing=f"{item_id}_{row_version}")
+    end_writing(draft)
     _decided(item_id, "✕ Rejected. Undo takes it back.", after)
     st.rerun()
 
 
 def _withdraw(item_id: str, row_version: int, after: str | None) -> None:
+    draft = f"withdraw_{item_id}"
     st.markdown("This one item leaves the queue and later releases. It stays in the history; there is no undo.")
-    with st.form("withdraw_form", border=False):
-        reason = st.text_area("Why", key="withdraw_reason")
-        sent = st.form_submit_button("Withdraw 1 item", type="primary")
-    if not sent:
+    reason = _reason("Why", draft, submits=None)
+    if not st.button("Withdraw 1 item", key="withdraw_now", type="primary"):
         return
     try:
-        withdraw_item(workspace(), item_id, reason=str(reason or ""), who=who(), expected_version=row_version)
+        withdraw_item(workspace(), item_id, reason=reason, who=who(), expected_version=row_version)
     except InputError as error:
         show_problems(error)
         return
+    end_writing(draft)
     _go(after)
     st.session_state[_SAID] = "Withdrawn."
     st.rerun()
+
+
+def _reason(label: str, draft: str, *, submits: str | None) -> str:
+    return text_field(label, key=f"{draft}_note", kept=draft_field(draft, "note"), rows=3, submits=submits)
 
 
 def _columns(entry: ItemEntry, history: ItemHistory, following: ItemEntry | None) -> None:
@@ -327,7 +353,8 @@ def _columns(entry: ItemEntry, history: ItemHistory, following: ItemEntry | None
     with right:
         version = history.versions[number - 1]
         st.html(
-            flag_html(entry.item)
+            (beside_edit(open_edit) if open_edit is not None else "")
+            + flag_html(entry.item)
             + section(
                 f"Image-free trials of v{number}",
                 trials_html(content_of(version), version, history.trials[version.id]),
@@ -358,8 +385,8 @@ def _text(entry: ItemEntry, history: ItemHistory) -> int:
                 required=True,
                 label_visibility="collapsed",
             )
-    if may(Permission.EDIT_ITEMS) and unsaved(entry):
-        st.html('<p class="hc-flag">✎ An edit of this item is not saved yet: press Edit to go on with it.</p>')
+    if may(Permission.EDIT_ITEMS):
+        _offer(entry)
     content = content_of(history.versions[chosen - 1])
     body = section("As the reader sees it", item_html(content))
     if chosen > 1:
@@ -368,3 +395,22 @@ def _text(entry: ItemEntry, history: ItemHistory) -> int:
         body += section(f"Changed since v{chosen - 1}, word by word", changes)
     st.html(body)
     return int(chosen)
+
+
+def _offer(entry: ItemEntry) -> None:
+    """Offer what was typed of an edit and not saved, beside the text that is stored."""
+    item = entry.item.id
+    at = unsaved_since(entry)
+    if at is None and not was_given_up(item):
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="edit_offer"):
+        if at is not None:
+            words = f"✎ Unsaved edit of {local_time(at)[-5:]}"
+            st.html(f'<p class="hc-facts" role="status">{words}</p>', width="content")
+            st.button(
+                "Use it", key="use_edit", on_click=_edit, args=(entry,), disabled=entry.item.state not in REVIEWABLE
+            )
+            st.button("Discard", key="discard_edit", on_click=give_up_edit, args=(item,))
+        else:
+            st.html('<p class="hc-facts" role="status">What was typed of an edit is discarded.</p>', width="content")
+            st.button("Bring it back", key="bring_back_edit", on_click=bring_back_edit, args=(item,))

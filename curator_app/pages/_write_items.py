@@ -14,6 +14,7 @@ from curator_app.session import may, workspace
 from evaluation.models import ModelConfigurationError, is_offline
 from pipeline.jobs import list_jobs
 from pipeline.permissions import Permission
+from pipeline.rechecks import items_to_check
 from pipeline.seeds import SeedEntry, list_seeds
 from pipeline.variants import choose_models
 
@@ -27,7 +28,8 @@ _ABOUT = {
 
 def write_items(pending: Sequence[str]) -> None:
     """Show what waits, and to who may start it the job that writes it."""
-    watch_jobs("generate")
+    watch_jobs("generate", "check")
+    _check_again()
     waiting_ids = set(pending)
     seeds = [entry for entry in list_seeds(workspace()) if entry.seed.id in waiting_ids]
     writes = may(Permission.GENERATE_ITEMS)
@@ -48,6 +50,31 @@ def write_items(pending: Sequence[str]) -> None:
     fresh = [entry for entry in seeds if entry.seed.state != "failed"]
     if fresh:
         _table("Waiting", "", fresh)
+
+
+def _check_again() -> None:
+    """Offer to check the items again of which the check without the image came to nothing."""
+    lost = items_to_check(workspace())
+    if not lost or not may(Permission.GENERATE_ITEMS):
+        return
+    one = len(lost) == 1
+    running = any(job.active and job.kind == "check" for job in list_jobs(workspace()))
+    with st.container(horizontal=True, vertical_alignment="center", key="check_again_line"):
+        words = f"Check {'1 item' if one else f'{len(lost)} items'} again"
+        pressed = st.button(words, key="check_again", disabled=running)
+        st.html(
+            f'<p class="hc-facts">▲ The check without the image came to nothing for {"it" if one else "them"}: a call '
+            "failed, or its process ended. Answers that there are count and are not asked for again.</p>"
+        )
+    if pressed:
+        try:
+            checker = str(st.session_state.get("write_checker") or "").strip() or None
+            models = choose_models(workspace(), generator=checker or workspace().settings.checker, checker=checker)
+        except ModelConfigurationError as error:
+            st.error(plain(str(error)), icon=":material/error:")
+            return
+        start_job("check", checker=models.checker, item_ids=lost)
+        st.rerun()
 
 
 def _action(seeds: Sequence[SeedEntry]) -> None:

@@ -32,6 +32,9 @@ SHOWN = 50
 CHECKED_AT_ONCE = 20_000
 """A trail of up to so many rows is checked when the page is opened; a longer one on a button."""
 
+CHOICE_WIDTH_PX = 132
+ID_WIDTH_PX = 160
+
 _KEYS = (
     Key("v", "Check the chain of the trail", button="audit_check"),
     Key("m", "Read on: older rows", button="audit_more"),
@@ -79,7 +82,7 @@ def _chain(rows: int) -> None:
                 st.session_state[_CHECK] = _Checked(verify_trail(workspace()), utc_now())
         checked: _Checked | None = st.session_state.get(_CHECK)
         with said:
-            st.html(f'<p class="hc-check" role="status">{_chain_words(checked, rows)}</p>')
+            st.html(f'<p class="hc-chain" role="status">{_chain_words(checked, rows)}</p>')
     if checked is not None and checked.check.faults:
         number = len(checked.check.faults)
         show_problems(
@@ -100,22 +103,20 @@ def _chain_words(checked: _Checked | None, rows: int) -> str:
     state = "✕ <strong>not whole</strong>" if check.faults else "✓ <strong>whole</strong>"
     return (
         f"{state}: {check.rows:,} rows{when} "
-        f'<span class="hc-facts">checked at {escape(local_time(checked.at, seconds=True)[11:])}</span>'
+        f"<small>checked at {escape(local_time(checked.at, seconds=True)[11:])}</small>"
     )
 
 
 def _filters() -> EventFilter:
     choices = event_choices(workspace())
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="audit_filters"):
+    with st.container(horizontal=True, vertical_alignment="top", gap="small", key="audit_filters"):
         who = _choose("Who", choices["who"], "audit_who")
         action = _choose("Action", choices["action"], "audit_action")
         kind = _choose("Kind of object", choices["object_type"], "audit_kind")
-        with st.container(width=210):
+        with st.container(width=ID_WIDTH_PX):
             identifier = st.text_input("Object's id", key="audit_object", placeholder="seed_…").strip()
-        with st.container(width=140):
-            first: date | None = st.date_input("From", value=None, key="audit_from", format="YYYY-MM-DD")
-        with st.container(width=140):
-            last: date | None = st.date_input("To, with that day", value=None, key="audit_to", format="YYYY-MM-DD")
+        first = _day("From", "audit_from")
+        last = _day("To, with that day", "audit_to")
     return EventFilter(
         who=who,
         action=action,
@@ -127,7 +128,7 @@ def _filters() -> EventFilter:
 
 
 def _choose(label: str, options: list[str], key: str) -> str | None:
-    with st.container(width=150):
+    with st.container(width=CHOICE_WIDTH_PX):
         chosen: str | None = st.selectbox(
             label,
             options,
@@ -137,6 +138,19 @@ def _choose(label: str, options: list[str], key: str) -> str | None:
             format_func=lambda option: option.replace("_", " "),
         )
         return chosen
+
+
+def _day(label: str, key: str) -> date | None:
+    """Return the day that is typed, or None for none; what is no day is named and counts as none."""
+    with st.container(width=CHOICE_WIDTH_PX):
+        typed = st.text_input(label, key=key, placeholder="2026-01-31").strip()
+        if not typed:
+            return None
+        try:
+            return date.fromisoformat(typed)
+        except ValueError:
+            st.html('<p class="hc-facts" role="alert">✕ no day; write 2026-01-31</p>')
+            return None
 
 
 def _begin_of(day: date) -> datetime:

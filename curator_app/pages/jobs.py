@@ -37,6 +37,7 @@ _CANCEL_KEYS = (
     Key("k", "No, keep it running", button="cancel_keep"),
 )
 _CHOSEN, _ASKED, _COUNT, _COSTS = "jobs_chosen", "jobs_asked", "jobs_count", "jobs_costs"
+_OPEN, _PROBLEM = "jobs_open", "jobs_problem"
 _RUN_ON_BENCHMARK = "benchmark_run"
 
 
@@ -72,6 +73,10 @@ def _jobs() -> tuple[list[JobStatus], bool]:
 
 
 def _draw(jobs: Sequence[JobStatus], *, more: bool) -> None:
+    if (module := st.session_state.pop(_OPEN, None)) is not None:
+        go_to(module)
+    if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
+        show_problems(problem)
     if not jobs:
         empty_state(
             "No jobs yet.",
@@ -118,9 +123,7 @@ def _one(job: JobStatus, cost: JobCost | None) -> None:
     with st.container(horizontal=True, key="job_acts"):
         page = next((page for kind, page in RESULT_PAGES.items() if kind == job.kind), None)
         if job.state == "done" and page is not None and may_open(page.module):
-            pressed = st.button(key_label(page.words, "o"), key="open_result")
-            if pressed:
-                _open_result(job, page.module)
+            st.button(key_label(page.words, "o"), key="open_result", on_click=_open_result, args=(job, page.module))
         if job.active and may_cancel(job, workspace().actor):
             _cancel(job)
     st.html(f'<p class="hc-section">Log · last {LAST_LINES} lines</p>')
@@ -128,9 +131,10 @@ def _one(job: JobStatus, cost: JobCost | None) -> None:
 
 
 def _open_result(job: JobStatus, module: str) -> None:
+    # By a callback, as all acts here: what a button returns is lost where the page draws itself again just then.
     if job.kind == "evaluate" and job.result is not None:
         st.session_state[_RUN_ON_BENCHMARK] = job.result.get("run")
-    go_to(module)
+    st.session_state[_OPEN] = module
 
 
 def _cancel(job: JobStatus) -> None:
@@ -144,16 +148,18 @@ def _cancel(job: JobStatus) -> None:
             f"{escape(cancelling(job))}</p>"
         )
         with st.container(horizontal=True):
-            yes = st.button(key_label("Yes, cancel it", "y"), key="cancel_now", type="primary")
+            st.button(
+                key_label("Yes, cancel it", "y"), key="cancel_now", type="primary", on_click=_cancel_now, args=(job.id,)
+            )
             st.button(key_label("Keep it running", "k"), key="cancel_keep", on_click=_ask, args=(None,))
-    if yes:
-        st.session_state[_ASKED] = None
-        try:
-            cancel_job(workspace(), job.id)
-        except InputError as error:
-            show_problems(error)
-            return
-        st.rerun()
+
+
+def _cancel_now(job_id: str) -> None:
+    st.session_state[_ASKED] = None
+    try:
+        cancel_job(workspace(), job_id)
+    except InputError as error:
+        st.session_state[_PROBLEM] = error
 
 
 def _ask(job_id: str | None) -> None:

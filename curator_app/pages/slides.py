@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import streamlit as st
 
-from curator_app.components import Key, RoiBox, SlideCard, ViewedSlide, slide_list, slide_viewer
+from curator_app.components import (
+    Key,
+    RoiBox,
+    SlideCard,
+    ViewedSlide,
+    put_text,
+    slide_list,
+    slide_viewer,
+    text_field,
+)
 from curator_app.job_progress import start_job, watch_jobs
 from curator_app.layout import empty_state, key_label, page_head, show_problems
 from curator_app.session import may, workspace
+from curator_app.writings import draft_field, end_writing
 from db.tables import Slide
 from pipeline.errors import InputError
 from pipeline.ingest import checked_field, list_slides, organ_name
@@ -15,6 +25,9 @@ from pipeline.permissions import Permission
 from pipeline.rois import list_rois
 
 LIST_WIDTH_PX = 380
+
+_PATHS = "slides_add"
+"""The draft of the files and folders to be added."""
 
 _ADD_KEYS = (Key("a", "Add slides", button="add_slides"),)
 _VIEW_KEYS = (Key("+", "Zoom in (while the viewer has the focus; − zooms out, arrows pan)"),)
@@ -71,12 +84,14 @@ def _chosen(slides: list[Slide]) -> Slide:
 def _add_form() -> None:
     """The form; it queues the job and leaves what was typed where something is missing."""
     settings = workspace().settings
+    paths = text_field(
+        "Files or folders on this machine, one per line",
+        key="slide_paths",
+        kept=draft_field(_PATHS, "paths"),
+        placeholder="/data/slides/liver-001.svs\n/data/slides/batch-2",
+        rows=3,
+    )
     with st.form("add_slides_form", border=False):
-        paths = st.text_area(
-            "Files or folders on this machine, one per line",
-            placeholder="/data/slides/liver-001.svs\n/data/slides/batch-2",
-            height=90,
-        )
         left, middle, right = st.columns(3)
         organ = left.text_input("Organ (required)", placeholder="liver")
         source = middle.text_input("Source (required)", placeholder="Institution or collection")
@@ -115,5 +130,7 @@ def _add_form() -> None:
     except InputError as error:
         show_problems(error)
         return
+    end_writing(_PATHS)
+    put_text("slide_paths", "")
     start_job("add_slides", paths=names, metadata=metadata, mpp=mpp)
     st.rerun()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import html
 import tempfile
-import textwrap
-from dataclasses import dataclass
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from curator_app import seed_drafts
-from curator_app.components import Key, RoiBox, ViewedSlide, roi_image, slide_viewer
+from curator_app.at_work import free_of, work_on
+from curator_app.components import Key, RoiBox, ViewedSlide, put_text, roi_image, slide_viewer, text_field
+from curator_app.conflicts import beside_html
 from curator_app.layout import (
     choose_organ,
     empty_state,
@@ -24,33 +25,30 @@ from curator_app.layout import (
     plain,
     show_problems,
 )
+from curator_app.pages._save_seed import decide_conflict, forget_conflict, shortened, store_text, text_beside
+from curator_app.pages._seed_undo import Done, remember, undo_row
 from curator_app.session import may, who, workspace
+from curator_app.writings import draft_field, end_writing
 from db.tables import Roi, Seed, Slide
 from evaluation.items import CATEGORIES, describe_categories
 from evaluation.slides import SlideError
-from pipeline.errors import ConflictError, InputError
+from pipeline.errors import InputError
+from pipeline.leases import lease_roi
 from pipeline.permissions import Permission
-from pipeline.rois import list_rois, reject_roi, select_roi
-from pipeline.seeds import SEED_COLUMNS, SeedText, drop_seed, import_seeds, list_seeds, save_seed
-
-SAID_LENGTH = 40
-"""Characters of the saved question that are repeated beside Undo."""
+from pipeline.rois import list_rois, reject_roi
+from pipeline.seeds import (
+    SEED_COLUMNS,
+    SeedText,
+    drop_seed,
+    import_seeds,
+    list_seeds,
+)
 
 NEIGHBOURHOOD = 6.0
 """The view of the neighbourhood is this many ROI sides wide."""
 
-_ROI, _LAST, _PROBLEM, _NEAR = "seed_roi", "seed_last", "seed_problem", "seed_near"
+_ROI, _PROBLEM, _NEAR = "seed_roi", "seed_problem", "seed_near"
 _IMPORTS, _IMPORTED = "seed_imports", "seeds_imported"
-
-
-@dataclass(frozen=True)
-class _Done:
-    """What was done last and can be taken back: a seed that was saved, or a ROI that was dropped."""
-
-    words: str
-    roi_id: str
-    seed_id: str | None = None
-    text: SeedText | None = None
 
 
 def _keys() -> list[Key]:
@@ -105,13 +103,17 @@ def show() -> None:
 
 
 def _place(queue: list[tuple[Roi, Slide]], seeds: dict[str, list[Seed]]) -> int:
-    """Return the place of the ROI that is open; at first one with an unsaved text, else one without a seed."""
+    """Return the place of the ROI that is open; at first one with an unsaved text, else one without a seed.
+
+    Nobody else works on the latter, unless somebody works on each.
+    """
     ids = [roi.id for roi, _ in queue]
-    kept = st.session_state.get(_ROI) or seed_drafts.last_written()
+    kept = st.session_state.get(_ROI) or seed_drafts.last_written(seed for some in seeds.values() for seed in some)
     if kept in ids:
         st.session_state[_ROI] = kept
         return ids.index(kept)
-    place = next((index for index, identifier in enumerate(ids) if not _live(seeds, identifier)), 0)
+    unasked = [identifier for identifier in ids if not _live(seeds, identifier)]
+    place = ids.index(lease_roi(workspace(), unasked) or (unasked or ids)[0])
     st.session_state[_ROI] = ids[place]
     return place
 
@@ -153,8 +155,10 @@ def _image(roi: Roi, slide: Slide, coming: list[str]) -> None:
 
 
 def _form(roi: Roi, place: int, queue: list[tuple[Roi, Slide]], seeds: dict[str, list[Seed]]) -> None:
+    work_on(roi.id, lease_roi)
     draft = seed_drafts.open_draft(roi.id)
     described = describe_categories()
+    _unsaved(draft, seeds)
     with st.container(key="category_choice"):
         category = st.radio(
             "Category (1–7)",
@@ -162,7 +166,7 @@ def _form(roi: Roi, place: int, queue: list[tuple[Roi, Slide]], seeds: dict[str,
             format_func=lambda slug: f"{CATEGORIES.index(slug) + 1} {described[CATEGORIES.index(slug)].name}",
             index=None,
             key=draft.key("category"),
-            on_change=draft.keep,
+            on_change=draft.keep_category,
         )
     chosen = next((entry for entry in described if entry.slug == category), None)
     st.caption(
@@ -170,19 +174,17 @@ def _form(roi: Roi, place: int, queue: list[tuple[Roi, Slide]], seeds: dict[str,
         if chosen
         else "Choose what the question asks for; its definition and an example appear here."
     )
-    st.text_area("Question, or a statement", key=draft.key("question"), height=80, on_change=draft.keep)
-    st.text_area(
-        "Answer",
-        key=draft.key("answer"),
-        height=68,
-        on_change=draft.keep,
-        help="Of a statement: true or false.",
-    )
+    _text(draft, "question", "Question, or a statement", rows=3)
+    _text(draft, "answer", "Answer", help="Of a statement: true or false.")
+    beside = text_beside(draft)
+    if beside is not None:
+        st.html(beside_html(beside))
     problem = st.session_state.get(_PROBLEM)
     if problem is not None and problem[0] == roi.id:
         show_problems(problem[1])
+    over = f"Save over {plain(beside.whose)}" if beside is not None else "Save the change"
     st.button(
-        key_label("Save the change" if draft.editing else "Save and next", "Ctrl ⏎"),
+        key_label(over if draft.editing else "Save and next", "Ctrl ⏎"),
         key="save_seed",
         type="primary",
         width="stretch",
@@ -191,57 +193,113 @@ def _form(roi: Roi, place: int, queue: list[tuple[Roi, Slide]], seeds: dict[str,
     )
     with st.container(horizontal=True, gap="small", key="form_buttons"):
         st.button(key_label("Back", "b"), key="back_roi", on_click=_go, args=(queue, place - 1))
-        st.button(key_label("Skip", "k"), key="skip_roi", on_click=_go, args=(queue, place + 1))
+        st.button(key_label("Skip", "k"), key="skip_roi", on_click=_skip, args=(queue, place))
         if may(Permission.CHOOSE_ROIS):
             with st.popover(key_label("Drop", "d"), key="drop_roi"):
                 _drop_form(roi, place, queue)
-    _last()
-    st.text_input("Notes", key=draft.key("notes"), on_change=draft.keep)
-    draft.keep_while_typed()
+    undo_row(_taken_back)
+    _text(draft, "notes", "Notes", rows=1)
     _written(roi, seeds)
+    decide_conflict(draft, saved=lambda roi_id: _go_to_free(roi_id, queue, seeds))
+
+
+def _text(draft: seed_drafts.Draft, field: str, label: str, *, rows: int = 2, help: str = "") -> None:
+    text_field(
+        label,
+        key=draft.key(field),
+        own=getattr(draft.stored(), field),
+        kept=draft.place(field),
+        rows=rows,
+        help=help,
+        # One field for all ROIs: while the page is drawn anew, the one before would else stand beside it.
+        at=f"seed_{field}",
+    )
+
+
+def _unsaved(draft: seed_drafts.Draft, seeds: dict[str, list[Seed]]) -> None:
+    """Say what an earlier visit left: a new seed's text is in the form again, a change waits until it is wanted.
+
+    The form of a new seed is empty, so nothing is in the way of its text; a change would take the place of a text
+    that is stored and that somebody may have changed since.
+    """
+    if draft.editing is not None:
+        with _notice("seed_changing"):
+            st.html('<p class="hc-facts">✎ You are changing a seed that is stored.</p>', width="content")
+            st.button("Leave it as it is", key="leave_change", on_click=_leave_change, args=(draft,))
+        return
+    if (at := draft.came_back) is not None:
+        with _notice("seed_back"):
+            st.html(
+                f'<p class="hc-facts" role="status">✎ Your unsaved text of {local_time(at)[-5:]} is in the form.</p>',
+                width="content",
+            )
+            st.button("Discard", key="discard_back", on_click=_give_up, args=(draft,))
+    for seed, at in seed_drafts.unsaved_changes(seeds.get(draft.roi_id, ())):
+        with _notice(f"seed_offer_{seed.id}"):
+            short = html.escape(shortened(seed.question))
+            st.html(
+                f'<p class="hc-facts" role="status">✎ Unsaved change of {local_time(at)[-5:]} to: {short}</p>',
+                width="content",
+            )
+            st.button("Use it", key=f"use_{seed.id}", on_click=_edit, args=(seed,))
+            st.button(
+                "Discard",
+                key=f"discard_{seed.id}",
+                on_click=_give_up,
+                args=(seed_drafts.Draft(seed.roi_id, seed.id),),
+            )
+
+
+def _notice(key: str) -> DeltaGenerator:
+    return st.container(horizontal=True, vertical_alignment="center", gap="small", key=key)
+
+
+def _leave_change(draft: seed_drafts.Draft) -> None:
+    """Go back to the ROI's new seed; what was typed of the change is given up, and can be taken back."""
+    if draft.kept().is_text:
+        _give_up(draft)
+    else:
+        draft.clear()
+    forget_conflict(draft)
+
+
+def _give_up(draft: seed_drafts.Draft) -> None:
+    kept = draft.kept()
+    text = SeedText(**{field: kept.fields.get(field, kept.own.get(field, "")) for field in seed_drafts.FIELDS})
+    draft.clear()
+    remember(Done("gave up", "Discarded what was typed", draft.roi_id, draft.editing, text))
 
 
 def _save(roi_id: str, queue: list[tuple[Roi, Slide]], seeds: dict[str, list[Seed]]) -> None:
     """Write the seed to the database, then move on; on a problem stay, with the text as it is."""
     draft = seed_drafts.open_draft(roi_id)
-    text = draft.text()
+    st.session_state.pop(_PROBLEM, None)
     try:
-        seed = save_seed(
-            workspace(),
-            text,
-            roi_id=roi_id,
-            who=who(),
-            seed_id=draft.editing,
-            expected_version=draft.version,
-        )
-    except ConflictError:
-        st.session_state[_PROBLEM] = (roi_id, _changed_elsewhere(draft))
-        return
+        store_text(draft, draft.text(), draft.version, saved=lambda roi_id: _go_to_free(roi_id, queue, seeds))
     except InputError as error:
         st.session_state[_PROBLEM] = (roi_id, error)
-        return
-    was_new = draft.editing is None
-    draft.clear()
-    st.session_state.pop(_PROBLEM, None)
-    short = textwrap.shorten(text.question, SAID_LENGTH, placeholder="…")
-    words = f"Saved {local_time(seed.changed_at, seconds=True)[-8:]}: {short}"
-    st.session_state[_LAST] = _Done(words, roi_id, seed.id if was_new else None, text)
+
+
+def _taken_back(roi_id: str, error: InputError | SlideError | None) -> None:
+    if error is not None:
+        st.session_state[_PROBLEM] = (st.session_state.get(_ROI), error)
+    else:
+        st.session_state[_ROI] = roi_id
+
+
+def _go_to_free(roi_id: str, queue: list[tuple[Roi, Slide]], seeds: dict[str, list[Seed]]) -> None:
     ids = [roi.id for roi, _ in queue]
     place = ids.index(roi_id)
-    later = [*range(place + 1, len(ids)), *range(place)]
-    free = next((index for index in later if not _live(seeds, ids[index])), (place + 1) % len(ids))
-    _go(queue, free)
+    unasked = [one for one in (*ids[place + 1 :], *ids[:place]) if not _live(seeds, one)]
+    free = lease_roi(workspace(), unasked)
+    _go(queue, ids.index(free) if free is not None else place + 1)
 
 
-def _changed_elsewhere(draft: seed_drafts.Draft) -> InputError:
-    """Return what the seed says now; the writer has seen it then, so their next save counts."""
-    seed = next(entry.seed for entry in list_seeds(workspace()) if entry.seed.id == draft.editing)
-    draft.saw(seed.row_version)
-    return InputError(
-        f"This seed was changed elsewhere at {local_time(seed.changed_at, seconds=True)[-8:]}. Your text is still "
-        "here and not saved: save again to replace what it says now.",
-        [f"question: {seed.question}", f"answer: {seed.answer}"],
-    )
+def _skip(queue: list[tuple[Roi, Slide]], place: int) -> None:
+    """Go to the next ROI, past those that somebody else works on; Back opens these as well."""
+    ids = [roi.id for roi, _ in queue]
+    free = free_of([*ids[place + 1 :], *ids[:place]])
+    _go(queue, ids.index(free[0]) if free else place + 1)
 
 
 def _go(queue: list[tuple[Roi, Slide]], place: int) -> None:
@@ -250,7 +308,7 @@ def _go(queue: list[tuple[Roi, Slide]], place: int) -> None:
 
 def _drop_form(roi: Roi, place: int, queue: list[tuple[Roi, Slide]]) -> None:
     st.caption("Takes this one ROI out of the queue. It can be taken back.")
-    reason = st.text_input("Reason", key=f"drop_reason_{roi.id}", placeholder="out of focus")
+    reason = _reason(f"drop_{roi.id}", submits="drop_confirm")
     if st.button("Drop this ROI", key="drop_confirm", type="primary"):
         try:
             if not reason.strip():
@@ -259,34 +317,21 @@ def _drop_form(roi: Roi, place: int, queue: list[tuple[Roi, Slide]]) -> None:
         except InputError as error:
             show_problems(error)
             return
-        st.session_state[_LAST] = _Done(f"Dropped ROI {place + 1}: {reason.strip()}", roi.id)
+        _end_reason(f"drop_{roi.id}")
+        remember(Done("dropped ROI", f"Dropped ROI {place + 1}: {reason.strip()}", roi.id))
         _go(queue, place + 1)
         st.rerun()
 
 
-def _last() -> None:
-    done: _Done | None = st.session_state.get(_LAST)
-    if done is None:
-        return
-    with st.container(horizontal=True, vertical_alignment="center", key="seed_last_row"):
-        st.caption(f":material/check: {plain(done.words)}")
-        if done.seed_id is not None or done.text is None:
-            st.button(key_label("Undo", "u"), key="undo_seed", on_click=_undo, args=(done,))
+def _reason(name: str, *, submits: str) -> str:
+    return text_field(
+        "Reason", key=f"reason_{name}", kept=draft_field(name, "reason"), placeholder="out of focus", submits=submits
+    )
 
 
-def _undo(done: _Done) -> None:
-    """Take back the last save (its text returns to the form) or the last drop."""
-    try:
-        if done.seed_id is not None and done.text is not None:
-            drop_seed(workspace(), done.seed_id, reason="taken back by its author", who=who())
-            seed_drafts.open_draft(done.roi_id).fill(done.text)
-        else:
-            select_roi(workspace(), done.roi_id, who=who())
-    except (InputError, SlideError) as error:
-        st.session_state[_PROBLEM] = (st.session_state.get(_ROI), error)
-        return
-    st.session_state[_ROI] = done.roi_id
-    st.session_state.pop(_LAST, None)
+def _end_reason(name: str) -> None:
+    end_writing(name)
+    put_text(f"reason_{name}", "")
 
 
 def _written(roi: Roi, seeds: dict[str, list[Seed]]) -> None:
@@ -313,19 +358,21 @@ def _written(roi: Roi, seeds: dict[str, list[Seed]]) -> None:
 
 
 def _edit(seed: Seed) -> None:
-    text = SeedText(seed.question, seed.answer, seed.category, seed.notes)
-    seed_drafts.open_draft(seed.roi_id).fill(text, editing=seed.id, version=seed.row_version)
+    seed_drafts.change_seed(seed)
 
 
 def _drop_seed_form(seed: Seed) -> None:
-    st.caption("Drops this one seed and withdraws its items.")
-    reason = st.text_input("Reason", key=f"drop_seed_reason_{seed.id}")
+    st.caption("Drops this one seed and withdraws its items. The seed can be taken back, its items not.")
+    reason = _reason(f"drop_{seed.id}", submits=f"drop_seed_{seed.id}")
     if st.button("Drop this seed", key=f"drop_seed_{seed.id}", type="primary"):
         try:
             drop_seed(workspace(), seed.id, reason=reason, who=who())
         except InputError as error:
             show_problems(error)
             return
+        _end_reason(f"drop_{seed.id}")
+        short = shortened(seed.question)
+        remember(Done("dropped seed", f"Dropped: {short}", seed.roi_id, seed.id))
         st.rerun()
 
 

@@ -11,7 +11,9 @@ from starlette.responses import JSONResponse, Response
 
 from curator_app.drafts import DraftStore
 from curator_app.routes._protected import ProtectedRoute, who_asks
+from db import utc_now
 from pipeline.errors import InputError
+from pipeline.leases import renew_leases
 from pipeline.permissions import Permission
 from pipeline.workspace import Workspace
 
@@ -19,13 +21,14 @@ MAX_BYTES = 200_000
 
 
 class _Typed(BaseModel):
-    """What the browser sends: who writes, one act of writing, and its texts by field."""
+    """What the browser sends: who writes, one act of writing, its texts by field, and the how manieth sending it is."""
 
     model_config = ConfigDict(extra="forbid")
 
     account: str = Field(max_length=64)
     writing: str = Field(max_length=64)
     fields: dict[str, str]
+    number: int = Field(default=0, ge=0)
 
 
 def draft_routes(workspace: Workspace) -> list[ProtectedRoute]:
@@ -43,15 +46,21 @@ def draft_routes(workspace: Workspace) -> list[ProtectedRoute]:
             if typed.account != actor.account_id:
                 # The page was opened by somebody who has signed out since.
                 return _refused(HTTPStatus.UNAUTHORIZED, "This text was typed by somebody else.")
-            store = DraftStore(workspace.acting_as(actor))
-            await run_in_threadpool(store.receive, request.path_params["name"], typed.writing, typed.fields)
+            own = workspace.acting_as(actor)
+            store = DraftStore(own)
+            kept = await run_in_threadpool(
+                store.receive, request.path_params["name"], typed.writing, typed.fields, number=typed.number
+            )
+            # Who types works on something.
+            await run_in_threadpool(renew_leases, own)
         except ValidationError:
             return _refused(
                 HTTPStatus.UNPROCESSABLE_ENTITY, "This is no draft: an account, a writing and its fields as JSON."
             )
         except InputError as error:
             return _refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message)
-        return Response(status_code=HTTPStatus.NO_CONTENT)
+        # The server's time, by which all that is saved is told.
+        return JSONResponse({"kept": kept, "at": f"{utc_now().astimezone():%H:%M:%S}"})
 
     # Whatever it is a draft of, it is kept for its writer alone; saving it asks for more.
     return [ProtectedRoute("/api/drafts/{name}", keep, Permission.OWN_ACCOUNT, methods=["POST"])]

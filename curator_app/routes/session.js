@@ -1,12 +1,12 @@
 // Watches in every page whether the person is still signed in. When the session has ended, it covers the page, which
 // stays as it is below; when the same person is back, what could not be sent meanwhile is sent.
 //
-// The draft keeper leaves each typed text in the tab's own storage until the server has it, under the account that
+// A text field leaves each typed text in the tab's own storage until the server has it, under the account that
 // typed it. It is sent for that account only, and is gone with the tab.
 (() => {
   const EVERY_MS = 15000;
   const UNSENT = "histocurator unsent ";
-  const DONE = [204, 413, 422];
+  const DONE = [200, 413, 422];
   const ENDED = ["Your session has ended", "What you typed is kept."];
   const FROM_NOW_ON = ["From now on everybody signs in here", "What you typed is kept."];
   const OTHER = ["Somebody else is signed in now", "This page is another account's. What was typed here is kept for that one."];
@@ -76,6 +76,7 @@
     covered = false;
     cover.dialog.close();
     sendUnsent(atFirst.account);
+    window.dispatchEvent(new Event("histocurator:signed-in"));
   }
 
   function cameBack() {

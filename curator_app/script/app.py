@@ -5,12 +5,16 @@ It stands in a folder of its own: beside a folder `pages`, Streamlit would list 
 
 import streamlit as st
 
+from curator_app.at_work import leave_work
 from curator_app.rail import RAIL, own_rail, page_of
 from curator_app.rail_foot import rail_foot
 from curator_app.session import signed_in, take_tab
 from curator_app.signed_out import show_signed_out
 
 SIDEBAR_WIDTH_PX = 200
+
+WORK_PAGES = ("write-seeds", "items")
+"""Pages on which one works on something; elsewhere it is given back to the queue."""
 
 st.set_page_config(page_title="Histocurator", layout="wide", initial_sidebar_state=SIDEBAR_WIDTH_PX)
 if (known := signed_in()) is None:
@@ -20,4 +24,6 @@ else:
     own = own_rail(known.actor)
     chosen = st.navigation([page_of(entry.module, in_rail=entry in own) for entry in RAIL], expanded=True)
     rail_foot(known)
+    if chosen.url_path not in WORK_PAGES:
+        leave_work()
     chosen.run()

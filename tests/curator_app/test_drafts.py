@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -69,8 +71,35 @@ def test_the_latest_of_a_kind_is_found(store: DraftStore) -> None:
     assert store.latest("seed") is None
     store.write("edit_item_1", {"stem": "What?"})
     store.write(NAME, {"question": "What?"})
-    assert store.latest("seed") == "roi_1f"
-    assert store.latest("edit") == "item_1"
+    assert store.latest("seed") == NAME
+    assert store.latest("edit") == "edit_item_1"
+
+
+def test_what_is_stored_already_is_no_draft(store: DraftStore) -> None:
+    store.begin("edit_item_1", {"stem": "What?", "key": "2"}, about={"number": "1"})
+    assert not store.read("edit_item_1").is_text
+    assert store.latest("edit") is None
+    store.write("edit_item_1", {"stem": "What? "})
+    assert not store.read("edit_item_1").is_text
+    store.write("edit_item_1", {"stem": ""})
+    kept = store.read("edit_item_1")
+    assert kept.is_text
+    assert kept.about == {"number": "1"}
+    assert store.latest("edit") == "edit_item_1"
+
+
+def test_a_text_that_a_newer_one_has_overtaken_is_not_kept(store: DraftStore) -> None:
+    writing = new_writing()
+    assert store.receive(NAME, writing, {"question": "What is it?"}, number=2)
+    assert store.receive(NAME, writing, {"question": "What", "answer": "liver"}, number=1)
+    assert store.read(NAME).fields == {"question": "What is it?", "answer": "liver"}
+
+
+def test_fields_that_come_at_once_are_all_kept(store: DraftStore) -> None:
+    names = [f"field_{number}" for number in range(12)]
+    with ThreadPoolExecutor(12) as threads:
+        list(threads.map(lambda name: store.receive(NAME, "w", {name: f"text of {name}"}), names))
+    assert store.read(NAME).fields == {name: f"text of {name}" for name in names}
 
 
 def test_a_damaged_file_is_no_draft(store: DraftStore, folder: Path) -> None:
@@ -88,7 +117,9 @@ def test_a_name_is_no_path(store: DraftStore, name: str) -> None:
 
 def test_the_route_keeps_what_the_browser_sends(client: TestClient, workspace: Workspace, store: DraftStore) -> None:
     answer = client.post(f"/api/drafts/{NAME}", json=_typed(workspace, question="What?"))
-    assert answer.status_code == 204
+    assert answer.status_code == 200
+    assert answer.json()["kept"] is True
+    assert re.fullmatch(r"\d\d:\d\d:\d\d", answer.json()["at"])
     assert store.read(NAME).fields == {"question": "What?"}
 
 
@@ -136,7 +167,7 @@ class TestPeople:
             own = workspace.acting_as(actor(workspace, name))
             cookie = cookie_of(access, opened_session(workspace, name))
             sent = client.post(f"/api/drafts/{NAME}", json=_typed(own, question=name), headers={"Cookie": cookie})
-            assert sent.status_code == 204
+            assert sent.status_code == 200
         for name in ("ada", "bob"):
             assert DraftStore(workspace.acting_as(actor(workspace, name))).read(NAME).fields == {"question": name}
 

@@ -348,12 +348,14 @@ def test_two_people_on_one_seed_lose_no_text(chromium: Browser, shared: Served) 
         save[0].click()
         expect(pages[0].get_by_text(re.compile(r"Saved \d\d:")).first).to_be_visible()
         save[1].click()
-        expect(pages[1].get_by_text("This seed was changed elsewhere")).to_be_visible()
-        expect(pages[1].get_by_text("Is this the text of bob?").first).to_be_visible()
+        two = pages[1].get_by_role("dialog")
+        expect(two).to_contain_text("While you wrote, Bob saved another text at")
+        for text in ("Is this the text of bob?", "Is this the text of eve?"):
+            expect(two).to_contain_text(text)
         expect(pages[1].get_by_label("Question, or a statement")).to_have_value("Is this the text of eve?")
         assert _question(shared, seed.id) == "Is this the text of bob?"
         pages[1].wait_for_function(AT_REST)
-        save[1].click()
+        two.get_by_role("button", name="Keep mine, over Bob’s").click()
         expect(pages[1].get_by_text(re.compile(r"Saved \d\d:")).first).to_be_visible()
     assert _question(shared, seed.id) == "Is this the text of eve?"
 
@@ -375,7 +377,7 @@ def test_two_people_on_one_item_lose_no_text(chromium: Browser, shared: Served) 
         press(pages[0], "Control+Enter")
         expect(pages[0].get_by_text(re.compile("Saved as v")).first).to_be_visible()
         press(pages[1], "Control+Enter")
-        expect(pages[1].get_by_text("This item was changed elsewhere")).to_be_visible()
+        expect(pages[1].get_by_role("dialog")).to_contain_text("While you wrote, Bob saved another text at")
         stem = pages[1].get_by_label("Stem (a question that ends with ?)")
         expect(stem).to_have_value("What did eve write here?")
     stems = [entry.content.stem for entry in list_items(shared.workspace)]

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from curator_app.drafts import DraftStore
-from curator_app.pages._edit_item import field_names, read_document
+from curator_app.pages._edit_item import read_document, texts_of
 from db.tables import Item
 from pipeline.jobs import list_jobs
-from pipeline.review import REVIEWABLE, ItemEntry, decide, edit_item, item_history, list_items
+from pipeline.review import REVIEWABLE, ItemEntry, decide, edit_item, item_history, list_items, undo_decision
 from pipeline.workspace import Workspace
 from tests.curator_app.conftest import open_page
 from tests.curator_app.filled import FAILURE, fill_with_items
+from tests.curator_app.typing import fields, held, type_into
 
 
 @pytest.fixture
@@ -101,9 +103,9 @@ def test_an_edit_becomes_a_version_and_is_checked_again(filled: Workspace, item_
     page.session_state["review_item"] = entry.item.id
     page.run()
     page.button(key="edit").click().run()
-    stem = page.text_area(key=f"edit_{entry.version.id}_stem")
-    assert stem.value == entry.content.stem
-    stem.set_value("Which change is best seen here?")
+    stem = f"edit_{entry.item.id}_stem"
+    assert held(page, stem) == entry.content.stem
+    type_into(page, stem, "Which change is best seen here?")
     page.button(key="save_edit").click().run()
     after = next(e for e in list_items(filled) if e.item.id == entry.item.id)
     assert after.content.stem == "Which change is best seen here?"
@@ -121,8 +123,8 @@ def test_a_wrong_edit_is_refused_by_the_names_of_its_fields(filled: Workspace) -
     page.session_state["review_item"] = entry.item.id
     page.run()
     page.button(key="edit").click().run()
-    page.text_area(key=f"edit_{entry.version.id}_stem").set_value("No question")
-    page.text_area(key=f"edit_{entry.version.id}_B").set_value(" ")
+    type_into(page, f"edit_{entry.item.id}_stem", "No question")
+    type_into(page, f"edit_{entry.item.id}_B", " ")
     page.button(key="save_edit").click().run()
     message = page.error[0].value.replace("\\", "")
     assert "Stem: must end with a question mark" in message
@@ -159,62 +161,125 @@ def test_a_rejection_of_an_item_that_was_decided_meanwhile_hits_no_other_item(fi
     for button in ("reject", "withdraw"):
         page.button(key=button).click().run()
         assert "decided or changed elsewhere" in page.error[0].value
-        assert not page.get("text_area")
+        assert not fields(page)
         page = open_page(filled, "items")
         again = list_items(filled, states=REVIEWABLE)[0]
         decide(filled, again.item.id, "approve", who="somebody else")
 
 
-def test_an_edit_survives_somebody_elses_edit_and_can_be_saved_over_it(filled: Workspace) -> None:
+class TestConflict:
+    """Somebody else saved another version while an edit was typed."""
+
+    @pytest.fixture
+    def page(self, filled: Workspace) -> AppTest:
+        """The page after saving over their version was refused."""
+        page, entry = _editing(filled)
+        theirs = entry.content.model_copy(update={"stem": "Theirs, which change is seen?"})
+        edit_item(filled, entry.item.id, theirs, who="ana")
+        type_into(page, f"edit_{entry.item.id}_stem", "Mine, which change is seen?")
+        return page.button(key="save_edit").click().run()
+
+    def _now(self, page: AppTest, workspace: Workspace) -> ItemEntry:
+        return next(e for e in list_items(workspace) if e.item.id == page.session_state["review_item"])
+
+    def test_both_texts_are_shown_and_none_is_lost(self, page: AppTest, filled: Workspace) -> None:
+        said = _said(page)
+        assert re.search(r"While you wrote, ana saved another text at \d\d:\d\d\.", said)
+        for words in ("<mark>Theirs</mark>", "<mark>Mine</mark>", "fields are the same in both"):
+            assert words in said
+        now = self._now(page, filled)
+        assert now.content.stem == "Theirs, which change is seen?"
+        assert DraftStore(filled).read(f"edit_{now.item.id}").fields["stem"] == "Mine, which change is seen?"
+
+    def test_mine_becomes_the_next_version(self, page: AppTest, filled: Workspace) -> None:
+        before = self._now(page, filled)
+        page.button(key="conflict_mine").click().run()
+        now = self._now(page, filled)
+        assert (now.version.number, now.content.stem) == (before.version.number + 1, "Mine, which change is seen?")
+        stems = [version.content["stem"] for version in item_history(filled, now.item.id).versions]
+        assert stems[-2:] == ["Theirs, which change is seen?", "Mine, which change is seen?"]
+        assert "✎ Saved as" in _said(page)
+        assert not DraftStore(filled).read(f"edit_{now.item.id}").is_text
+
+    def test_theirs_stands_and_mine_can_be_brought_back(self, page: AppTest, filled: Workspace) -> None:
+        page.button(key="conflict_theirs").click().run()
+        now = self._now(page, filled)
+        assert now.content.stem == "Theirs, which change is seen?"
+        assert "stands" in _said(page)
+        page.button(key="bring_back_edit").click().run()
+        page.button(key="use_edit").click().run()
+        assert held(page, f"edit_{now.item.id}_stem") == "Mine, which change is seen?"
+        page.button(key="save_edit").click().run()
+        assert "While you wrote" in _said(page)
+
+    def test_one_goes_on_with_theirs_beside(self, page: AppTest, filled: Workspace) -> None:
+        page.button(key="conflict_edit").click().run()
+        assert 'class="hc-beside"' in _said(page)
+        assert page.button(key="save_edit").label.startswith("Save over ana")
+        type_into(page, f"edit_{self._now(page, filled).item.id}_stem", "Ours, which change is seen?")
+        page.button(key="save_edit").click().run()
+        assert self._now(page, filled).content.stem == "Ours, which change is seen?"
+        assert 'class="hc-beside"' not in _said(page)
+
+
+def test_an_edit_of_an_older_version_meets_the_newer_one(filled: Workspace) -> None:
+    """What was typed on an earlier visit is not silently saved over what somebody wrote since."""
     page, entry = _editing(filled)
-    theirs = entry.content.model_copy(update={"stem": "Theirs, which change is seen?"})
-    edit_item(filled, entry.item.id, theirs, who="somebody else")
-    stem = f"edit_{entry.version.id}_stem"
-    page.text_area(key=stem).set_value("Mine, which change is seen?")
+    type_into(page, f"edit_{entry.item.id}_stem", "Mine, which change is seen?")
+    edit_item(filled, entry.item.id, entry.content.model_copy(update={"stem": "Theirs, which is it?"}), who="ana")
+    again = open_page(filled, "items")
+    again.button(key="use_edit").click().run()
+    again.button(key="save_edit").click().run()
+    assert "While you wrote" in _said(again)
+    assert next(e for e in list_items(filled) if e.item.id == entry.item.id).content.stem == "Theirs, which is it?"
+
+
+def test_a_decision_that_was_taken_back_is_no_conflict(filled: Workspace) -> None:
+    page, entry = _editing(filled)
+    type_into(page, f"edit_{entry.item.id}_stem", "Mine, which change is seen?")
+    decide(filled, entry.item.id, "approve", who="ana")
+    undo_decision(filled, entry.item.id, who="ana")
     page.button(key="save_edit").click().run()
-    assert "changed elsewhere" in page.error[0].value
-    assert "Theirs, which change is seen" in page.error[0].value
-    assert page.text_area(key=stem).value == "Mine, which change is seen?"
-    page.button(key="save_edit").click().run()
-    after = next(e for e in list_items(filled) if e.item.id == entry.item.id)
-    assert after.content.stem == "Mine, which change is seen?"
-    assert after.version.number == entry.version.number + 2
+    assert next(e for e in list_items(filled) if e.item.id == entry.item.id).content.stem.startswith("Mine")
 
 
 def test_an_edit_stays_open_when_somebody_decides_on_the_item(filled: Workspace) -> None:
     page, entry = _editing(filled)
-    stem = f"edit_{entry.version.id}_stem"
-    page.text_area(key=stem).set_value("Mine, which change is seen?")
+    stem = f"edit_{entry.item.id}_stem"
+    type_into(page, stem, "Mine, which change is seen?")
     decide(filled, entry.item.id, "approve", who="somebody else")
     page.button(key="save_edit").click().run()
     assert "take the decision back with Undo" in page.error[0].value
-    assert page.text_area(key=stem).value == "Mine, which change is seen?"
+    assert held(page, stem) == "Mine, which change is seen?"
     assert not page.button(key="undo").disabled
 
 
 def test_an_unsaved_edit_is_offered_on_another_visit(filled: Workspace) -> None:
     entry = _first(filled, "kprim")
-    typed = {"stem": "Half a stem", "1_truth": "1", "2": "Half a statement"}
-    DraftStore(filled).write(f"edit_{entry.item.id}", typed)
+    name = f"edit_{entry.item.id}"
+    DraftStore(filled).begin(name, texts_of(entry.content), about={"number": str(entry.version.number)})
+    DraftStore(filled).write(name, {"stem": "Half a stem", "1_truth": "1", "2": "Half a statement"})
     page = open_page(filled, "items")
     assert page.session_state["review_item"] == entry.item.id
-    assert "not saved yet: press Edit" in _said(page)
-    page.button(key="edit").click().run()
-    key = f"edit_{entry.version.id}"
-    assert page.text_area(key=f"{key}_stem").value == "Half a stem"
-    assert page.text_area(key=f"{key}_2").value == "Half a statement"
-    assert page.radio(key=f"{key}_1_truth").value == 1
+    assert "Unsaved edit of" in _said(page)
+    page.button(key="use_edit").click().run()
+    assert "Your unsaved text of" in _said(page)
+    assert held(page, f"{name}_stem") == "Half a stem"
+    assert held(page, f"{name}_2") == "Half a statement"
+    assert page.radio(key=f"{name}_1_truth").value == 1
     page.button(key="cancel_edit").click().run()
-    assert not DraftStore(filled).read(f"edit_{entry.item.id}").fields
-    assert "not saved yet" not in _said(page)
+    assert not DraftStore(filled).read(name).is_text
+    assert "Unsaved edit of" not in _said(page)
+    page.button(key="bring_back_edit").click().run()
+    assert "Unsaved edit of" in _said(page)
 
 
 @pytest.mark.parametrize("item_format", ["mcq", "kprim", "free_text"])
 def test_every_field_of_the_form_is_kept_while_it_is_typed(filled: Workspace, item_format: str) -> None:
     page, entry = _editing(filled, item_format)
-    prefix = f"edit_{entry.version.id}_"
-    drawn = {e.key.removeprefix(prefix) for kind in (page.text_area, page.radio) for e in kind if e.key}
-    assert drawn == set(field_names(entry.content))
+    prefix = f"edit_{entry.item.id}_"
+    keys = [*fields(page).values(), *(radio.key or "" for radio in page.radio)]
+    assert {key.removeprefix(prefix) for key in keys} == {*texts_of(entry.content), "note"}
 
 
 def test_one_generation_at_a_time(filled: Workspace) -> None:

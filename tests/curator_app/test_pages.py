@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
-from sqlmodel import select
+from sqlmodel import col, select
 from streamlit.testing.v1 import AppTest
 
+import curator_app
+from curator_app.drafts import DraftStore
 from curator_app.layout import MARKS, bar, mark, organ_words, plain
 from curator_app.pages.home import next_step
-from db.tables import Seed, Slide
+from db.tables import AuditEvent, Seed, Slide
 from pipeline.bins import bin_candidates
 from pipeline.overview import Overview, overview
 from pipeline.permissions import Actor, Role
 from pipeline.rois import list_rois
-from pipeline.seeds import list_seeds
+from pipeline.seeds import SeedText, drop_seed, list_seeds, save_seed
 from pipeline.states import ITEM_TRANSITIONS, ROI_TRANSITIONS, SEED_TRANSITIONS
 from pipeline.workspace import Workspace
 from tests.curator_app.conftest import open_page
+from tests.curator_app.typing import type_into, type_text, typed
+from tests.curator_app.visitors import add_person
 
 
 def _words(page: AppTest) -> str:
@@ -31,8 +38,8 @@ def _named(page: AppTest, kind: str, label: str):  # type: ignore[no-untyped-def
 
 
 def _write(page: AppTest, question: str, answer: str, category: str | None) -> AppTest:
-    _named(page, "text_area", "Question").set_value(question)
-    _named(page, "text_area", "Answer").set_value(answer)
+    type_text(page, "Question", question)
+    type_text(page, "Answer", answer)
     if category is not None:
         _named(page, "radio", "Category").set_value(category)
     return page.button(key="save_seed").click().run()
@@ -121,7 +128,7 @@ def test_the_overview_does_not_count_dropped_seeds_as_written(with_seeds: Worksp
 
 def test_slides_need_organ_source_and_licence(workspace: Workspace) -> None:
     page = open_page(workspace, "slides")
-    _named(page, "text_area", "Files").set_value("/data/a.svs")
+    type_text(page, "Files", "/data/a.svs")
     _named(page, "text_input", "Organ").set_value("liver")
     page.button[0].click().run()
     assert "source is required" in _words(page).replace("\\", "")
@@ -156,7 +163,7 @@ def test_a_seed_is_in_the_database_before_the_page_moves_on(with_rois: Workspace
     assert entry.seed.author == with_rois.owner().name
     assert page.session_state["seed_roi"] != first
     assert "ROI 2 of 4" in _words(page)
-    assert _named(page, "text_area", "Question").value == ""
+    assert typed(page, "Question") == ""
 
 
 def test_an_incomplete_seed_keeps_its_text_and_its_place(with_rois: Workspace) -> None:
@@ -164,7 +171,7 @@ def test_an_incomplete_seed_keeps_its_text_and_its_place(with_rois: Workspace) -
     first = page.session_state["seed_roi"]
     _write(page, "Which zone is shown?", "", None)
     assert page.session_state["seed_roi"] == first
-    assert _named(page, "text_area", "Question").value == "Which zone is shown?"
+    assert typed(page, "Question") == "Which zone is shown?"
     said = _words(page).replace("\\", "")
     assert "answer is empty" in said
     assert "category" in said
@@ -173,35 +180,41 @@ def test_an_incomplete_seed_keeps_its_text_and_its_place(with_rois: Workspace) -
 
 def test_a_draft_is_there_again_when_one_comes_back(with_rois: Workspace) -> None:
     page = open_page(with_rois, "write_seeds")
-    _named(page, "text_area", "Question").set_value("Half a quest").run()
+    type_text(page, "Question", "Half a quest")
+    page.run()
     page.button(key="skip_roi").click().run()
-    assert _named(page, "text_area", "Question").value == ""
+    assert typed(page, "Question") == ""
     page.button(key="back_roi").click().run()
-    assert _named(page, "text_area", "Question").value == "Half a quest"
+    assert typed(page, "Question") == "Half a quest"
 
 
 def test_a_draft_is_there_again_on_another_visit(with_rois: Workspace) -> None:
     page = open_page(with_rois, "write_seeds")
     page.button(key="skip_roi").click().run()
     second = page.session_state["seed_roi"]
-    _named(page, "text_area", "Question").set_value("Half a quest").run()
+    type_text(page, "Question", "Half a quest")
+    page.run()
     _named(page, "radio", "Category").set_value("identify_anatomy").run()
     again = open_page(with_rois, "write_seeds")
     assert again.session_state["seed_roi"] == second
-    assert _named(again, "text_area", "Question").value == "Half a quest"
+    assert typed(again, "Question") == "Half a quest"
     assert _named(again, "radio", "Category").value == "identify_anatomy"
     _write(again, "Half a question?", "yes", None)
     assert [entry.seed.question for entry in list_seeds(with_rois)] == ["Half a question?"]
     last = open_page(with_rois, "write_seeds")
-    assert _named(last, "text_area", "Question").value == ""
+    assert typed(last, "Question") == ""
 
 
 def test_an_edit_is_still_an_edit_on_another_visit(with_seeds: Workspace) -> None:
     page = open_page(with_seeds, "write_seeds")
     seed = next(e.seed for e in list_seeds(with_seeds) if e.roi.id == page.session_state["seed_roi"])
     page.button(key=f"edit_{seed.id}").click().run()
-    _named(page, "text_area", "Question").set_value("What changed?").run()
+    type_text(page, "Question", "What changed?")
+    page.run()
     again = open_page(with_seeds, "write_seeds")
+    assert "Unsaved change of" in _words(again)
+    assert typed(again, "Question") == ""
+    again.button(key=f"use_{seed.id}").click().run()
     again.button(key="save_seed").click().run()
     assert len(list_seeds(with_seeds)) == 4
     assert next(e.seed for e in list_seeds(with_seeds) if e.seed.id == seed.id).question == "What changed?"
@@ -246,7 +259,7 @@ def test_undo_drops_the_seed_and_gives_the_text_back(with_rois: Workspace) -> No
     _write(page, "Which zone is shown?", "cortex", "identify_anatomy")
     page.button(key="undo_seed").click().run()
     assert page.session_state["seed_roi"] == first
-    assert _named(page, "text_area", "Question").value == "Which zone is shown?"
+    assert typed(page, "Question") == "Which zone is shown?"
     assert _named(page, "radio", "Category").value == "identify_anatomy"
     assert [entry.seed.state for entry in list_seeds(with_rois)] == ["dropped"]
 
@@ -255,27 +268,137 @@ def test_a_seed_can_be_changed(with_seeds: Workspace) -> None:
     page = open_page(with_seeds, "write_seeds")
     seed = next(e.seed for e in list_seeds(with_seeds) if e.roi.id == page.session_state["seed_roi"])
     page.button(key=f"edit_{seed.id}").click().run()
-    assert _named(page, "text_area", "Question").value == seed.question
+    assert typed(page, "Question") == seed.question
     _write(page, "What changed?", seed.answer, None)
     changed = next(e.seed for e in list_seeds(with_seeds) if e.seed.id == seed.id)
     assert changed.question == "What changed?"
     assert len(list_seeds(with_seeds)) == 4
 
 
-def test_a_change_over_somebody_elses_change_is_not_written(with_seeds: Workspace) -> None:
+class TestConflict:
+    """Somebody else saved another text while a change was written."""
+
+    THEIRS = SeedText("Theirs, which zone is it?", "portal", "identify_anatomy")
+
+    @pytest.fixture
+    def page(self, with_seeds: Workspace) -> AppTest:
+        """The page after saving over their text was refused."""
+        page = open_page(with_seeds, "write_seeds")
+        seed = self._seed(page, with_seeds)
+        page.button(key=f"edit_{seed.id}").click().run()
+        add_person(with_seeds, "ana", "author")
+        save_seed(with_seeds, self.THEIRS, roi_id=seed.roi_id, seed_id=seed.id, who="ana")
+        return _write(page, "Mine, which zone is it?", "central", None)
+
+    def _seed(self, page: AppTest, workspace: Workspace) -> Seed:
+        return next(e.seed for e in list_seeds(workspace) if e.roi.id == page.session_state["seed_roi"])
+
+    def test_both_texts_are_shown_and_none_is_lost(self, page: AppTest, with_seeds: Workspace) -> None:
+        said = _words(page)
+        assert re.search(r"While you wrote, Ana saved another text at \d\d:\d\d\.", said)
+        for words in ("<mark>Theirs</mark>", "<mark>Mine</mark>", "Ana’s text, saved", "Your text, not saved"):
+            assert words in said
+        assert self._seed(page, with_seeds).answer == "portal"
+        assert DraftStore(with_seeds).read(f"change_{self._seed(page, with_seeds).id}").fields["answer"] == "central"
+
+    def test_mine_is_saved_over_theirs_which_stays_in_the_trail(self, page: AppTest, with_seeds: Workspace) -> None:
+        seed = self._seed(page, with_seeds)
+        page.button(key="conflict_mine").click().run()
+        assert self._now(with_seeds, seed).question == "Mine, which zone is it?"
+        with with_seeds.reading() as session:
+            last = session.exec(select(AuditEvent).order_by(col(AuditEvent.sequence).desc())).first()
+        assert last is not None
+        assert last.old is not None
+        assert last.old["question"] == self.THEIRS.question
+        assert "While you wrote" not in _words(page)
+
+    def test_theirs_stands_and_mine_can_be_brought_back(self, page: AppTest, with_seeds: Workspace) -> None:
+        seed = self._seed(page, with_seeds)
+        page.button(key="conflict_theirs").click().run()
+        assert self._now(with_seeds, seed).question == self.THEIRS.question
+        assert typed(page, "Question") == ""
+        page.button(key="undo_seed").click().run()
+        assert typed(page, "Question") == "Mine, which zone is it?"
+        page.button(key="save_seed").click().run()
+        assert self._now(with_seeds, seed).question == "Mine, which zone is it?"
+
+    def test_one_goes_on_with_theirs_beside(self, page: AppTest, with_seeds: Workspace) -> None:
+        seed = self._seed(page, with_seeds)
+        page.button(key="conflict_edit").click().run()
+        assert typed(page, "Question") == "Mine, which zone is it?"
+        assert 'class="hc-beside"' in _words(page)
+        assert page.button(key="save_seed").label.startswith("Save over Ana")
+        type_text(page, "Question", "Ours, which zone is it?")
+        page.button(key="save_seed").click().run()
+        assert self._now(with_seeds, seed).question == "Ours, which zone is it?"
+        assert 'class="hc-beside"' not in _words(page)
+
+    def test_a_third_text_is_a_conflict_again(self, page: AppTest, with_seeds: Workspace) -> None:
+        seed = self._seed(page, with_seeds)
+        third = SeedText("Third, which zone is it?", "portal", "identify_anatomy")
+        save_seed(with_seeds, third, roi_id=seed.roi_id, seed_id=seed.id, who="ana")
+        page.button(key="conflict_mine").click().run()
+        assert self._now(with_seeds, seed).question == third.question
+        assert "<mark>Third</mark>" in _words(page)
+
+    def _now(self, workspace: Workspace, seed: Seed) -> Seed:
+        return next(e.seed for e in list_seeds(workspace) if e.seed.id == seed.id)
+
+
+def test_a_state_that_changed_meanwhile_is_no_conflict(with_seeds: Workspace) -> None:
     page = open_page(with_seeds, "write_seeds")
     seed = next(e.seed for e in list_seeds(with_seeds) if e.roi.id == page.session_state["seed_roi"])
     page.button(key=f"edit_{seed.id}").click().run()
-    with with_seeds.writing() as session:
-        session.get_one(Seed, seed.id).answer = "theirs"
-    _write(page, "Mine?", "mine", None)
-    said = _words(page).replace("\\", "")
-    assert "Your text is still here and not saved" in said
-    assert "answer: theirs" in said
-    assert next(e.seed for e in list_seeds(with_seeds) if e.seed.id == seed.id).answer == "theirs"
-    assert _named(page, "text_area", "Answer").value == "mine"
-    page.button(key="save_seed").click().run()
-    assert next(e.seed for e in list_seeds(with_seeds) if e.seed.id == seed.id).answer == "mine"
+    drop_seed(with_seeds, seed.id, reason="by mistake", who="ana")
+    _write(page, "Mine, which zone is it?", "central", None)
+    now = next(e.seed for e in list_seeds(with_seeds) if e.seed.id == seed.id)
+    assert (now.state, now.question) == ("written", "Mine, which zone is it?")
+
+
+def test_a_change_and_a_new_seed_of_one_roi_have_drafts_of_their_own(with_seeds: Workspace) -> None:
+    page = open_page(with_seeds, "write_seeds")
+    seed = next(e.seed for e in list_seeds(with_seeds) if e.roi.id == page.session_state["seed_roi"])
+    type_text(page, "Question", "Half a new quest")
+    page.run()
+    page.button(key=f"edit_{seed.id}").click().run()
+    assert typed(page, "Question") == seed.question
+    page.button(key="leave_change").click().run()
+    assert typed(page, "Question") == "Half a new quest"
+
+
+def test_what_is_given_up_can_be_brought_back(with_rois: Workspace) -> None:
+    type_text(page := open_page(with_rois, "write_seeds"), "Question", "Half a quest")
+    page.run()
+    again = open_page(with_rois, "write_seeds")
+    assert "Your unsaved text of" in _words(again)
+    again.button(key="discard_back").click().run()
+    assert typed(again, "Question") == ""
+    assert DraftStore(with_rois).latest("seed") is None
+    again.button(key="undo_seed").click().run()
+    assert typed(again, "Question") == "Half a quest"
+
+
+def test_a_change_and_the_drop_of_a_seed_are_taken_back(with_seeds: Workspace) -> None:
+    page = open_page(with_seeds, "write_seeds")
+    seed = next(e.seed for e in list_seeds(with_seeds) if e.roi.id == page.session_state["seed_roi"])
+    page.button(key=f"edit_{seed.id}").click().run()
+    _write(page, "Changed, which zone is it?", seed.answer, None)
+    page.button(key="undo_seed").click().run()
+    assert next(e.seed for e in list_seeds(with_seeds) if e.seed.id == seed.id).question == seed.question
+    assert typed(page, "Question") == "Changed, which zone is it?"
+    page.button(key="leave_change").click().run()
+    type_into(page, f"reason_drop_{seed.id}", "out of focus")
+    page.button(key=f"drop_seed_{seed.id}").click().run()
+    assert next(e.seed for e in list_seeds(with_seeds) if e.seed.id == seed.id).state == "dropped"
+    page.button(key="undo_seed").click().run()
+    assert next(e.seed for e in list_seeds(with_seeds) if e.seed.id == seed.id).state == "written"
+
+
+def test_long_text_is_entered_in_our_own_field_alone() -> None:
+    sources = Path(curator_app.__file__).parent.rglob("*.py")
+    assert [
+        path.name for path in sources if "st.text_area" in path.read_text() or ".text_area(" in path.read_text()
+    ] == []
 
 
 def test_dropping_a_roi_needs_a_reason_and_can_be_taken_back(with_rois: Workspace) -> None:
@@ -283,7 +406,7 @@ def test_dropping_a_roi_needs_a_reason_and_can_be_taken_back(with_rois: Workspac
     first = page.session_state["seed_roi"]
     page.button(key="drop_confirm").click().run()
     assert len(list_rois(with_rois)) == 4
-    page.text_input(key=f"drop_reason_{first}").set_value("out of focus")
+    type_into(page, f"reason_drop_{first}", "out of focus")
     page.button(key="drop_confirm").click().run()
     assert first not in [roi.id for roi, _ in list_rois(with_rois)]
     assert "ROI 1 of 3" in _words(page)
@@ -295,7 +418,7 @@ def test_dropping_a_roi_needs_a_reason_and_can_be_taken_back(with_rois: Workspac
 def test_a_roi_with_a_seed_is_not_dropped(with_seeds: Workspace) -> None:
     page = open_page(with_seeds, "write_seeds")
     first = page.session_state["seed_roi"]
-    page.text_input(key=f"drop_reason_{first}").set_value("out of focus")
+    type_into(page, f"reason_drop_{first}", "out of focus")
     page.button(key="drop_confirm").click().run()
     assert "drop the seed first" in _words(page)
     assert len(list_rois(with_seeds)) == 4

@@ -50,6 +50,8 @@ ACTS: dict[str, dict[str, frozenset[Role]]] = {
     },
     "releases": {"build": LEADS, "sign_": LEADS, "verify_": STAFF},
     "benchmark": {"evaluate_open": LEADS, "evaluate": LEADS},
+    "jobs": {"cancel_job": LEADS},
+    "audit": {"audit_check": ADMINS | {Role.AUDITOR}},
     "people": {"invite": LEADS, "withdraw_now_": ADMINS},
     "my_account": {"display_name_save": EVERYBODY},
 }
@@ -59,6 +61,7 @@ A button that this table does not name must not be on the page: a new one is ent
 """
 
 ALSO = {
+    "audit": ("audit_more",),
     "sample_rois": ("FormSubmitter:select_form",),
     "write_seeds": ("import_seeds_now", "drop_seed_", "edit_", "neighbourhood"),
 }

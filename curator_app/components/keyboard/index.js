@@ -37,6 +37,8 @@ function onKey(state, event) {
   const name = nameOf(event);
   const entry = state.keys.find((candidate) => candidate.key === name && candidate.button);
   if (!entry || (typing && !name.startsWith("Ctrl+"))) return;
+  // A field with a button of its own, as in a popover, presses that one.
+  if (name === "Ctrl+Enter" && event.composedPath().some((element) => element.dataset?.submits)) return;
   if (name === "Enter" && ["BUTTON", "A"].includes(focused?.tagName)) return;
   event.preventDefault();
   event.stopImmediatePropagation();

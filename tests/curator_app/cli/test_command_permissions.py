@@ -72,6 +72,9 @@ COMMANDS: dict[str, list[Asked]] = {
             f"--out={NOWHERE}",
         ),
     ],
+    "jobs list": [_needs(Permission.VIEW_JOBS)],
+    "jobs show": [_needs(Permission.VIEW_JOBS, "no-such-job")],
+    "jobs cancel": [_needs(Permission.VIEW_JOBS, "no-such-job")],
     "users add": [_needs(Permission.MANAGE_PEOPLE, "new", "--role=admin", "--password-stdin")],
     "users list": [_needs(Permission.VIEW_PEOPLE)],
     "users invite": [

@@ -1,0 +1,47 @@
+"""Who works on what the page shows: one's own lease while it is open, a word where somebody else has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+from curator_app.layout import local_time, plain
+from curator_app.session import workspace
+from pipeline.leases import others_at_work, release_lease
+from pipeline.workspace import Workspace
+
+_MINE = "at_work_on"
+
+Take = Callable[[Workspace, Sequence[str]], str | None]
+"""`lease_roi` or `lease_item`."""
+
+
+def work_on(object_id: str, take: Take) -> None:
+    """Take what the page shows and give back what it showed before; say so where somebody else works on it."""
+    before: str | None = st.session_state.get(_MINE)
+    if before not in (None, object_id):
+        leave_work()
+    if take(workspace(), [object_id]) is not None:
+        st.session_state[_MINE] = object_id
+        return
+    holder = others_at_work(workspace()).get(object_id)
+    if holder is not None:
+        st.info(
+            f"{plain(holder.name)} is on this until {local_time(holder.until)[-5:]}. You may work on it all the same: "
+            "no text is overwritten unasked.",
+            icon=":material/group:",
+        )
+
+
+def leave_work() -> None:
+    """Give back what one works on."""
+    mine: str | None = st.session_state.pop(_MINE, None)
+    if mine is not None:
+        release_lease(workspace(), mine)
+
+
+def free_of(object_ids: Sequence[str]) -> list[str]:
+    """Return the objects that nobody else works on."""
+    others = others_at_work(workspace())
+    return [one for one in object_ids if one not in others]

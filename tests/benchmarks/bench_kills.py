@@ -1,0 +1,43 @@
+"""A generation whose worker is killed at 20 random moments: what is repeated, counted at the wire."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from pipeline.audit import verify_trail
+from pipeline.review import list_items
+from pipeline.rois import list_rois
+from pipeline.seeds import SeedText, save_seed
+from pipeline.workspace import Workspace
+from tests.pipeline.conftest import SEED_TEXTS, drawn_slides, with_rois, with_slides, workspace
+from tests.pipeline.test_jobs import CALLS_AT_ONCE, generate_under_kills
+
+__all__ = ["drawn_slides", "with_rois", "with_slides", "workspace"]
+
+KILLS = 20
+SEEDS_PER_ROI = 6
+
+
+@pytest.mark.timeout(1_200)
+def test_twenty_kills_of_a_generation(with_rois: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    for roi, _ in list_rois(with_rois):
+        for number in range(SEEDS_PER_ROI):
+            question, answer, category = SEED_TEXTS[0]
+            save_seed(with_rois, SeedText(f"{question} ({number})", answer, category), roi_id=roi.id, who="test")
+    seeds = len(list_rois(with_rois)) * SEEDS_PER_ROI
+    monkeypatch.setenv("HISTOCURATOR_MODEL_CONCURRENCY", str(CALLS_AT_ONCE))
+    chosen = random.SystemRandom().randrange(10_000)
+    killed = generate_under_kills(with_rois, kills=KILLS, seed=chosen, monkeypatch=monkeypatch)
+    print(
+        f"\nseed {chosen}: {killed.kills} kills, {killed.needed} calls needed, {killed.made} made, "
+        f"{killed.repeated} repeated, {killed.under_way} under way at the kills (at most {CALLS_AT_ONCE} at once)"
+    )
+    assert killed.kills == KILLS
+    assert killed.status.state == "done", killed.status.error
+    assert killed.repeated <= killed.under_way
+    items = list_items(with_rois)
+    assert len(items) == 3 * seeds, "nothing is half-written, nothing twice"
+    assert {entry.item.state for entry in items} == {"passed"}
+    assert verify_trail(with_rois).faults == []

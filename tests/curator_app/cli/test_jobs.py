@@ -1,0 +1,70 @@
+"""`histocurator jobs`: list, show and cancel, as text and as JSON; and which queues a worker serves."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipeline.jobs import job_status, submit
+from pipeline.workspace import Workspace
+from tests.curator_app.cli.conftest import Command
+from tests.pipeline.test_jobs import ended, wait_for, worker
+
+
+@pytest.fixture
+def of(workspace: Workspace) -> str:
+    return f"--workspace={workspace.root}"
+
+
+def test_without_jobs_it_says_what_there_would_be(here: Command, of: str) -> None:
+    assert "No jobs yet." in here("jobs", "list", of).out
+    assert "No job runs." in here("jobs", "list", "--active", of).out
+    assert here("jobs", "list", "--json", of).json == []
+
+
+def test_a_waiting_job_is_listed_shown_and_cancelled(here: Command, workspace: Workspace, of: str) -> None:
+    job = submit(workspace, "bin", organ="liver")
+    (listed,) = here("jobs", "list", "--json", of).json
+    assert (listed["id"], listed["kind"], listed["state"]) == (job, "bin", "queued")
+    text = here("jobs", "list", "--active", of).out
+    assert all(word in text for word in (job, "Making bins", "liver", "queued"))
+    shown = here("jobs", "show", job, "--json", of).json
+    assert (shown["parameters"], shown["cost"], shown["log"], shown["error"]) == ({"organ": "liver"}, None, [], None)
+    ran = here("jobs", "cancel", job, of)
+    assert (ran.code, ran.out.strip()) == (0, "Cancelled. It has not begun: nothing is lost.")
+    assert job_status(workspace, job).state == "cancelled"
+    assert f"cancelled by {workspace.actor.name}" in here("jobs", "show", job, of).out
+    again = here("jobs", "cancel", job, of)
+    assert (again.code, "has ended" in again.err) == (2, True)
+
+
+def test_a_failed_job_is_shown_with_its_error_and_log(here: Command, workspace: Workspace, of: str) -> None:
+    with worker(workspace):
+        job = submit(workspace, "bin", organ="spleen")
+        wait_for(workspace, job, ended)
+    ran = here("jobs", "show", job, of)
+    assert ran.code == 0
+    for said in ("failed", "error         There are no candidates of spleen", "begins", "ERROR failed:"):
+        assert said in ran.out, ran.out
+    shown = here("jobs", "show", job, "--json", "--lines=1", of).json
+    assert len(shown["log"]) == 1
+    assert "no candidates of spleen" in shown["error"]
+    assert here("jobs", "show", job, "--lines=0", "--json", of).json["log"] == []
+
+
+@pytest.mark.parametrize("verb", ["show", "cancel"])
+def test_an_unknown_job_is_an_error(here: Command, of: str, verb: str) -> None:
+    ran = here("jobs", verb, "nothing", "--json", of)
+    assert ran.code == 2
+    assert ran.json == {"error": "There is no job nothing in this workspace."}
+
+
+@pytest.mark.parametrize("queue", ["jobs", "seeds"])
+def test_a_queue_is_chosen_on_postgresql_only(here: Command, of: str, queue: str) -> None:
+    ran = here("worker", "--queue", queue, of)
+    assert ran.code == 2
+    assert "more machines on PostgreSQL" in ran.err
+    assert "leave --queue away" in ran.err
+
+
+def test_an_unknown_queue_is_refused(here: Command, of: str) -> None:
+    assert here("worker", "--queue", "none", of).code == 2
