@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from curator_app.cli import _output, main
 
@@ -70,6 +71,8 @@ def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
         monkeypatch.setattr(sys, "argv", ["histocurator", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
         monkeypatch.setattr(_output, "_document_printed", False)
+        # As wide as into a file, whatever this test run's own terminal and environment say.
+        monkeypatch.setattr(_output, "_stdout", Console(soft_wrap=True, width=_output.WIDE))
         capsys.readouterr()
         try:
             main()

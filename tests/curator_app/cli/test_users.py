@@ -279,7 +279,7 @@ def put_release(workspace: Workspace) -> Path:
     folder = workspace.releases / "liver" / "1.0.0"
     folder.mkdir(parents=True)
     (folder / "README.md").write_bytes(b"a card")
-    files = [{"path": "README.md", "sha256": hashlib.sha256(b"a card").hexdigest()}]
+    files = [{"path": "README.md", "bytes": 6, "sha256": hashlib.sha256(b"a card").hexdigest()}]
     manifest = json.dumps({"files": files}).encode()
     (folder / "manifest.json").write_bytes(manifest)
     with workspace.writing() as session:

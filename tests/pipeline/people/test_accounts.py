@@ -13,7 +13,7 @@ from db.tables import Account, Invitation
 from pipeline.errors import InputError, NotFoundError
 from pipeline.people import (
     SignInRefusedError,
-    _accounts,
+    _own_account,
     accept_invitation,
     accounts_exist,
     add_account,
@@ -327,13 +327,13 @@ def test_a_password_that_was_just_replaced_replaces_nothing(
 ) -> None:
     ann = add(workspace, "ann")
     _, reset = reset_link(workspace, "ann", who="admin")
-    hash_password = _accounts.hash_password
+    hash_password = _own_account.hash_password
 
     def slow(normal: str) -> str:
         reset_by_link(workspace, reset, password="the administrator's")
         return hash_password(normal)
 
-    monkeypatch.setattr(_accounts, "hash_password", slow)
+    monkeypatch.setattr(_own_account, "hash_password", slow)
     with pytest.raises(InputError, match="in the meantime"):
         change_own_password(ann, current=PASSWORD, new="the thief's password")
     enter(workspace, "ann", password="the administrator's")
