@@ -79,19 +79,21 @@ class DraftStore:
         Raises:
             InputError: a name that is none, too many fields, or a text far longer than can be saved.
         """
-        self._path(name)
         with _one_at_a_time:
-            before = self.read(name)
-            typed = {**before.fields, **fields}
-            if len(typed) > MAX_FIELDS or not all(_FIELD.fullmatch(key) for key in typed):
-                raise InputError(f"A draft has at most {MAX_FIELDS} named fields")
-            if any(len(text) > 4 * self._longest for text in typed.values()):
-                raise InputError(f"A draft's text has at most {4 * self._longest} characters")
-            after = Unsaved(typed, before.own, {**before.about, **(about or {})})
-            if after.is_text or after.own:
-                self._store(name, after)
-            else:
-                self._path(name).unlink(missing_ok=True)
+            self._write(name, fields, about or {})
+
+    def _write(self, name: str, fields: Mapping[str, str], about: Mapping[str, str]) -> None:
+        path, before = self._path(name), self.read(name)
+        typed = {**before.fields, **fields}
+        if len(typed) > MAX_FIELDS or not all(_FIELD.fullmatch(key) for key in typed):
+            raise InputError(f"A draft has at most {MAX_FIELDS} named fields")
+        if any(len(text) > 4 * self._longest for text in typed.values()):
+            raise InputError(f"A draft's text has at most {4 * self._longest} characters")
+        after = Unsaved(typed, before.own, {**before.about, **about})
+        if after.is_text or after.own:
+            self._store(name, after)
+        else:
+            path.unlink(missing_ok=True)
 
     def drop(self, name: str, *, writing: str | None = None) -> None:
         """Forget a draft; what the browser still sends of this writing is not kept."""
@@ -112,14 +114,16 @@ class DraftStore:
         Raises:
             InputError: as `write`.
         """
-        if writing in _ended:
-            return False
-        newest = _newest.setdefault(writing, {})
-        while len(_newest) > _REMEMBERED:
-            _newest.popitem(last=False)
-        fresh = {key: text for key, text in fields.items() if number >= newest.get(key, 0)}
-        self.write(name, fresh)
-        newest.update(dict.fromkeys(fresh, number))
+        with _one_at_a_time:
+            # Asked with the lock: a writing that ends between the question and the write would come back to life.
+            if writing in _ended:
+                return False
+            newest = _newest.setdefault(writing, {})
+            while len(_newest) > _REMEMBERED:
+                _newest.popitem(last=False)
+            fresh = {key: text for key, text in fields.items() if number >= newest.get(key, 0)}
+            self._write(name, fresh, {})
+            newest.update(dict.fromkeys(fresh, number))
         return True
 
     def latest(self, *kinds: str) -> str | None:

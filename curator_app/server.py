@@ -50,6 +50,9 @@ WORKER_CHECK_S = 2
 MAX_WORKER_RESTARTS = 5
 RETENTION_S = 24 * 3600
 
+NO_MESSAGE = 1e12
+"""Bytes that no message to a browser has: Streamlit keeps those beyond in a cache of the tab."""
+
 _APP_SCRIPT = Path(__file__).parent / "script" / "app.py"
 _log = logging.getLogger(__name__)
 
@@ -179,6 +182,8 @@ def _server_options(workspace: Workspace, host: str, port: int) -> dict[str, Any
         "client.showErrorDetails": "none",
         "client.showErrorLinks": False,
         "runner.magicEnabled": False,
+        # A message of the cache that a quick rerun still refers to may have left the browser: the tab is dead then.
+        "global.minCachedMessageSize": NO_MESSAGE,
         "logger.hideWelcomeMessage": True,
         **streamlit_options(),
     }

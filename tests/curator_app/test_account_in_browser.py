@@ -100,8 +100,8 @@ def expect_page(page: Page, name: str) -> None:
 def own_drafts(workspace: Workspace, name: str) -> dict[str, str]:
     """Return what the server keeps of a person's text about the ROI that they wrote about last."""
     store = DraftStore(workspace.acting_as(actor(workspace, name)))
-    roi = store.latest("seed")
-    return dict(store.read(f"seed_{roi}").fields) if roi is not None else {}
+    name_of_draft = store.latest("seed")
+    return dict(store.read(name_of_draft).fields) if name_of_draft is not None else {}
 
 
 def test_a_deep_link_leads_through_the_sign_in(chromium: Browser, served: Served) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
-from curator_app.drafts import DraftStore, new_writing
+from curator_app.drafts import DraftStore, Unsaved, new_writing
 from curator_app.identity import Access
 from curator_app.routes import draft_routes
 from pipeline.errors import InputError
@@ -100,6 +101,27 @@ def test_fields_that_come_at_once_are_all_kept(store: DraftStore) -> None:
     with ThreadPoolExecutor(12) as threads:
         list(threads.map(lambda name: store.receive(NAME, "w", {name: f"text of {name}"}), names))
     assert store.read(NAME).fields == {name: f"text of {name}" for name in names}
+
+
+def test_a_writing_that_ends_while_its_text_arrives_stays_ended(
+    store: DraftStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Saving and the last sending of the browser come at the same moment."""
+    writing, read = new_writing(), DraftStore.read
+    threads = ThreadPoolExecutor(1)
+    ends: list[Future[None]] = []
+
+    def read_and_end(self: DraftStore, name: str) -> Unsaved:
+        if not ends:
+            ends.append(threads.submit(store.drop, NAME, writing=writing))
+            time.sleep(0.2)
+        return read(self, name)
+
+    monkeypatch.setattr(DraftStore, "read", read_and_end)
+    store.receive(NAME, writing, {"question": "What is it?"})
+    ends[0].result(10)
+    assert not read(store, NAME).fields
+    assert not store.receive(NAME, writing, {"question": "What is it"})
 
 
 def test_a_damaged_file_is_no_draft(store: DraftStore, folder: Path) -> None:

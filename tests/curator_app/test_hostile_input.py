@@ -461,7 +461,7 @@ def test_sql_on_the_command_line_is_a_text(
 DIALOGS = {"people": ("invite",), "slides": ("add_slides",), "items": ("edit", "reject"), "my_account": ()}
 """Buttons that open further fields, by page."""
 
-WITHOUT_FIELDS = ("home", "sample_rois")
+WITHOUT_FIELDS = ("home", "sample_rois", "jobs")
 
 
 def _type_everywhere(page: AppTest, text: str) -> int:

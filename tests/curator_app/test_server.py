@@ -50,6 +50,12 @@ def test_options_keep_the_app_on_this_machine(workspace: Workspace) -> None:
     assert options["server.maxUploadSize"] == workspace.settings.max_upload_mb
 
 
+def test_no_message_is_left_to_the_cache_of_a_tab(workspace: Workspace) -> None:
+    """A tab whose cache lost what the server still refers to is dead; quick saving brought it there."""
+    options = server._server_options(workspace, server.ADDRESS, 8765)
+    assert options["global.minCachedMessageSize"] > workspace.settings.max_upload_mb * 1e6
+
+
 def test_the_session_key_is_kept_and_private(workspace: Workspace) -> None:
     key = secret_key(workspace)
     assert len(key) == 64

@@ -233,7 +233,7 @@ class Field {
     const words = `${length.toLocaleString("en")} of ${limit.toLocaleString("en")} characters`;
     this.count.textContent = length <= COUNTED_FROM * limit ? ""
       : length <= limit ? words : `▲ ${words}: ${(length - limit).toLocaleString("en")} too many`;
-    this.area.toggleAttribute("aria-invalid", length > limit);
+    this.area.setAttribute("aria-invalid", length > limit);
   }
 
   showState() {
