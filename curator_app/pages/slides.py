@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from curator_app.components import Key, RoiBox, SlideCard, ViewedSlide, slide_list, slide_viewer
 from curator_app.job_progress import start_job, watch_jobs
-from curator_app.layout import empty_state, key_label, page_head, show_problems
+from curator_app.layout import empty_state, key_label, page_head, plain, show_problems
 from curator_app.session import may, workspace
 from db.tables import Slide
 from pipeline.errors import InputError
@@ -71,12 +73,19 @@ def _chosen(slides: list[Slide]) -> Slide:
 def _add_form() -> None:
     """The form; it queues the job and leaves what was typed where something is missing."""
     settings = workspace().settings
+    folders = [] if may(Permission.MANAGE_WORKSPACE) else settings.slide_folders
+    if not folders and not may(Permission.MANAGE_WORKSPACE):
+        st.info("Only an administrator can add slides here, until the setting slide_folders names folders for all.")
+        return
+    example = folders[0] if folders else Path("/data/slides")
     with st.form("add_slides_form", border=False):
         paths = st.text_area(
-            "Files or folders on this machine, one per line",
-            placeholder="/data/slides/liver-001.svs\n/data/slides/batch-2",
+            "Files or folders on the computer that runs the app, one per line",
+            placeholder=f"{example / 'liver-001.svs'}\n{example / 'batch-2'}",
             height=90,
         )
+        if folders:
+            st.caption(plain(f"From {', '.join(map(str, folders))}"))
         left, middle, right = st.columns(3)
         organ = left.text_input("Organ (required)", placeholder="liver")
         source = middle.text_input("Source (required)", placeholder="Institution or collection")

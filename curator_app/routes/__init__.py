@@ -1,7 +1,7 @@
 """What the server answers besides Streamlit: signing in, pictures, drafts and downloads, all behind one guard."""
 
 from curator_app.routes._account_pages import account_routes
-from curator_app.routes._downloads import download_address, download_routes, downloadable
+from curator_app.routes._downloads import archive_address, download_address, download_routes, downloadable
 from curator_app.routes._drafts import draft_routes
 from curator_app.routes._guard import Guard, answered_names
 from curator_app.routes._open_slides import OpenSlides
@@ -19,6 +19,7 @@ __all__ = [
     "ProviderAnswers",
     "account_routes",
     "answered_names",
+    "archive_address",
     "download_address",
     "download_routes",
     "downloadable",
