@@ -16,6 +16,12 @@ THIS_COMPUTER = frozenset({"127.0.0.1", "localhost", "::1"})
 EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104  (compared with, not listened on)
 
 
+_ADDRESS_FILE = "address"
+"""In the workspace's cache: where the app was shown last."""
+
+_DEFAULT_URL = "http://127.0.0.1:8501"
+
+
 def check_host(workspace: Workspace, host: str) -> None:
     """Refuse to listen beyond this computer unless everybody signs in and nobody can forge a cookie.
 
@@ -81,6 +87,26 @@ def shown_address(settings: Settings, host: str) -> str:
     if settings.public_url is not None:
         return urlsplit(settings.public_url).hostname or host
     return socket.gethostname() if host in EVERY_ADDRESS else host
+
+
+def note_address(workspace: Workspace, url: str) -> None:
+    """Note where the app is shown, so that commands can name the address in a link."""
+    (workspace.cache / _ADDRESS_FILE).write_text(url, encoding="utf-8")
+
+
+def link_base(workspace: Workspace) -> str:
+    """Return the address that links begin with: the public one, else where the app was shown last."""
+    if workspace.settings.public_url is not None:
+        return workspace.settings.public_url
+    try:
+        return (workspace.cache / _ADDRESS_FILE).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return _DEFAULT_URL
+
+
+def opens_here_only(url: str) -> bool:
+    """Say whether an address means another computer wherever it is opened."""
+    return urlsplit(url).hostname in THIS_COMPUTER
 
 
 def shown_url(settings: Settings, host: str, port: int) -> str:

@@ -18,7 +18,7 @@ import typer
 from starlette.middleware import Middleware
 
 from curator_app.identity import Access, secret_key
-from curator_app.listening import check_host, check_port, shown_address, shown_url, warning_of_host
+from curator_app.listening import check_host, check_port, note_address, shown_address, shown_url, warning_of_host
 from curator_app.rail import addresses
 from curator_app.routes import (
     Guard,
@@ -93,6 +93,7 @@ def create_app(
         scrub_consoles()
         worker = asyncio.create_task(_keep_worker(workspace)) if start_worker else None
         tidying = asyncio.create_task(_delete_what_was_kept_long_enough(workspace))
+        note_address(workspace, url)
         typer.echo(f"Histocurator shows {workspace.root} at {url} (Ctrl+C ends it)", err=True)
         if open_browser:
             asyncio.get_running_loop().call_later(0.5, webbrowser.open, url)

@@ -56,8 +56,6 @@ _stdout = Console(soft_wrap=True, width=None if sys.stdout.isatty() or "COLUMNS"
 
 DISPLAY_NAME_OPTION = "--display-name"
 
-LOCAL_URL = "http://127.0.0.1:8501"
-"""The app's address where no public one is set and the port is the usual one."""
 
 APP_PACKAGES = ("sqlmodel", "alembic", "argon2", "pydantic_settings", "dbos")
 

@@ -14,7 +14,6 @@ import typer
 
 from curator_app.cli._output import (
     EXIT_BAD_INPUT,
-    LOCAL_URL,
     JsonOption,
     WorkspaceOption,
     how_to_get,
@@ -117,6 +116,7 @@ def _workspace(given: Path | None) -> list[Check]:
 
 def _people(opened: Workspace) -> list[Check]:
     """Say whether people sign in here and how; nothing of who they are, since anybody may ask."""
+    from curator_app.listening import link_base
     from curator_app.single_sign_on import load_provider
     from pipeline.errors import InputError
     from pipeline.people import accounts_exist
@@ -129,7 +129,7 @@ def _people(opened: Workspace) -> list[Check]:
         )
     )
     try:
-        provider = load_provider(opened, LOCAL_URL)
+        provider = load_provider(opened, link_base(opened))
     except InputError as error:
         return [accounts, Check("single sign-on", "broken", error.message, "correct it (docs/people.md)")]
     if provider is None:

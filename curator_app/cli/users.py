@@ -10,7 +10,6 @@ import typer
 
 from curator_app.cli._output import (
     DISPLAY_NAME_OPTION,
-    LOCAL_URL,
     JsonOption,
     WorkspaceOption,
     opened_workspace,
@@ -136,12 +135,20 @@ def reset(name: NameArgument, workspace: WorkspaceOption = None, as_json: JsonOp
 
 
 def _print_link(opened: Workspace, invitation: Invitation, token: str, *, as_json: bool) -> None:
-    link = f"{opened.settings.public_url or LOCAL_URL}/invitation/{token}"
+    from curator_app.listening import link_base, opens_here_only
+
+    base = link_base(opened)
+    link = f"{base}/invitation/{token}"
     if as_json:
         print_json({"id": invitation.id, "link": link, "expires_at": invitation.expires_at})
     else:
         print_text(link)
         to_stderr(f"The link works once, until {_local(invitation.expires_at)}. It is not shown again.")
+    if opens_here_only(base):
+        to_stderr(
+            "Note: it opens on this computer only. For others, set public_url in settings.toml to the address that "
+            "they open (docs/people.md)."
+        )
 
 
 @users_app.command("invitations")

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
+from contextlib import suppress
 from datetime import datetime
 from urllib.parse import urlsplit
 
 import streamlit as st
 
 from curator_app.layout import local_time, show_problems
+from curator_app.listening import opens_here_only
 from curator_app.session import may, who, workspace
 from pipeline.errors import InputError
-from pipeline.people import MAX_DAYS, invite
+from pipeline.people import MAX_DAYS, invite, withdraw_invitation
 from pipeline.permissions import ROLE_WORDS, Permission, Role
+
+DOUBLE_PRESS_S = 3.0
+"""A second press within this time is the same wish."""
+
+_JUST_MADE = "invite_just_made"
 
 
 def invite_button(label: str) -> None:
@@ -43,12 +51,22 @@ def invite_dialog() -> None:
     if not sent:
         return
     try:
+        _withdraw_the_one_just_made()
         invitation, token = invite(workspace(), roles=roles, display_name=str(shown or ""), days=int(days), who=who())
     except InputError as error:
         show_problems(error)
         return
+    st.session_state[_JUST_MADE] = (invitation.id, time.monotonic())
     place.empty()
     show_link(token, until=invitation.expires_at, does="makes one account")
+
+
+def _withdraw_the_one_just_made() -> None:
+    """Withdraw the link of a moment ago: a button pressed twice makes two, of which only the last one is shown."""
+    made, at = st.session_state.pop(_JUST_MADE, (None, 0.0))
+    if made is not None and time.monotonic() - at < DOUBLE_PRESS_S:
+        with suppress(InputError):
+            withdraw_invitation(workspace(), made, who=who())
 
 
 def role_boxes(key: str, had: Collection[Role]) -> list[Role]:
@@ -65,6 +83,11 @@ def show_link(token: str, *, until: datetime, does: str) -> None:
         f'<p class="hc-facts"><strong>Shown only now.</strong> It {does}, once, until {local_time(until)}. Send it to '
         "the one person it is for; whoever has it may use it.</p>"
     )
+    if opens_here_only(_base()):
+        st.html(
+            '<p class="hc-facts">It opens on this computer only. For others, start the app at an address that they can '
+            "open and set <code>public_url</code> to it.</p>"
+        )
 
 
 def _base() -> str:

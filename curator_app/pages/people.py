@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 
 import streamlit as st
 
@@ -92,7 +93,7 @@ def _links(links: Sequence[InvitationRow]) -> None:
         ):
             st.html(
                 f'<p class="hc-line-of-link">{mark(link.state)} · {link_words(link)} '
-                f'<span class="hc-facts">until {local_time(link.expires_at)}</span></p>'
+                f'<span class="hc-facts">by {escape(link.created_by)}, until {local_time(link.expires_at)}</span></p>'
             )
             if may(permission_to_make(link.roles, resets=link.purpose != NEW_ACCOUNT)):
                 with st.popover("Withdraw", key=f"withdraw_{link.id}"):

@@ -26,13 +26,13 @@ from curator_app.layout import (
 )
 from curator_app.pages._sign_release import sign_button, signatures_html
 from curator_app.rail import may_open
-from curator_app.routes import download_address, downloadable
+from curator_app.routes import archive_address, download_address, downloadable
 from curator_app.session import may, who, workspace
 from db.tables import Release
 from pipeline.errors import InputError
 from pipeline.people import list_signatures
 from pipeline.permissions import Permission
-from pipeline.release_folder import ManifestEntry, manifest_files
+from pipeline.release_folder import SIGNATURE_FILE, ManifestEntry, manifest_files
 from pipeline.releases import (
     ANNOTATION_LICENCE,
     MANIFEST_FILE,
@@ -254,9 +254,20 @@ def _files_html(release: Release) -> str:
         f"<tr><td>{_download_html(release, MANIFEST_FILE, offered)}</td><td class='number'></td>"
         f"<td><code>{release.content_sha256[:HASH_CHARACTERS]}…</code></td></tr>"
     )
+    signatures = (
+        f"<tr><td>{_download_html(release, SIGNATURE_FILE, offered)}</td><td class='number'></td><td></td></tr>"
+        if SIGNATURE_FILE in offered
+        else ""
+    )
+    whole = (
+        f'<a href="{escape(archive_address(release.id), quote=True)}" target="_self">Download all as one .zip</a> · '
+        if offered
+        else ""
+    )
     return (
         '<table class="hc-table hc-files"><thead><tr><th>File</th><th class="number">Size</th><th>SHA-256</th>'
-        f'</tr></thead><tbody>{rows}{manifest}</tbody></table><p class="hc-facts">{escape(str(folder))}</p>'
+        f"</tr></thead><tbody>{rows}{manifest}{signatures}</tbody></table>"
+        f'<p class="hc-facts">{whole}{escape(str(folder))}</p>'
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import streamlit as st
 
 from curator_app.components import (
@@ -15,7 +17,7 @@ from curator_app.components import (
     text_field,
 )
 from curator_app.job_progress import start_job, watch_jobs
-from curator_app.layout import empty_state, key_label, page_head, show_problems
+from curator_app.layout import empty_state, key_label, page_head, plain, show_problems
 from curator_app.session import may, workspace
 from curator_app.writings import draft_field, end_writing
 from db.tables import Slide
@@ -84,13 +86,20 @@ def _chosen(slides: list[Slide]) -> Slide:
 def _add_form() -> None:
     """The form; it queues the job and leaves what was typed where something is missing."""
     settings = workspace().settings
+    folders = [] if may(Permission.MANAGE_WORKSPACE) else settings.slide_folders
+    if not folders and not may(Permission.MANAGE_WORKSPACE):
+        st.info("Only an administrator can add slides here, until the setting slide_folders names folders for all.")
+        return
+    example = folders[0] if folders else Path("/data/slides")
     paths = text_field(
-        "Files or folders on this machine, one per line",
+        "Files or folders on the computer that runs the app, one per line",
         key="slide_paths",
         kept=draft_field(_PATHS, "paths"),
-        placeholder="/data/slides/liver-001.svs\n/data/slides/batch-2",
+        placeholder=f"{example / 'liver-001.svs'}\n{example / 'batch-2'}",
         rows=3,
     )
+    if folders:
+        st.caption(plain(f"From {', '.join(map(str, folders))}"))
     with st.form("add_slides_form", border=False):
         left, middle, right = st.columns(3)
         organ = left.text_input("Organ (required)", placeholder="liver")

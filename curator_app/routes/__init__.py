@@ -2,7 +2,7 @@
 
 from curator_app.routes._account_pages import account_routes
 from curator_app.routes._audit_export import audit_routes, export_address
-from curator_app.routes._downloads import download_address, download_routes, downloadable
+from curator_app.routes._downloads import archive_address, download_address, download_routes, downloadable
 from curator_app.routes._drafts import draft_routes
 from curator_app.routes._guard import Guard, answered_names
 from curator_app.routes._open_slides import OpenSlides
@@ -20,6 +20,7 @@ __all__ = [
     "ProviderAnswers",
     "account_routes",
     "answered_names",
+    "archive_address",
     "audit_routes",
     "download_address",
     "download_routes",

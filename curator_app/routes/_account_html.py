@@ -101,7 +101,7 @@ def invitation_page(
     until = offer.expires_at.astimezone()
     once = f'<p class="small">The link works once, until {_time(until)}.</p>'
     if offer.name is not None:
-        said = f"<p>For the account <strong>{escape(offer.name)}</strong>. You are signed out everywhere else.</p>"
+        said = f"<p>For the account <strong>{escape(offer.name)}</strong>. You will be signed out everywhere else.</p>"
         fields = [Field("name", "Sign-in name", "username", value=offer.name, fixed=True), *_new_password(focus=True)]
         return _page(
             "Set a new password",

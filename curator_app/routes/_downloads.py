@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
 from urllib.parse import quote
+from zipfile import ZIP_STORED, ZipFile
 
+from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
 
 from curator_app.routes._protected import ProtectedRoute
 from db.tables import Release
@@ -15,6 +21,8 @@ from pipeline.errors import InputError
 from pipeline.permissions import Permission
 from pipeline.release_folder import MANIFEST_FILE, SIGNATURE_FILE, file_inside, manifest_files
 from pipeline.workspace import Workspace
+
+CHUNK = 1 << 20
 
 
 def download_routes(workspace: Workspace) -> list[ProtectedRoute]:
@@ -36,13 +44,56 @@ def download_routes(workspace: Workspace) -> list[ProtectedRoute]:
         return FileResponse(
             path,
             media_type="application/octet-stream",
-            headers={
-                "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
-                "Cache-Control": "private, no-store",
-            },
+            headers=_saved_as(name),
         )
 
-    return [ProtectedRoute("/api/releases/{id}/files/{file:path}", download, Permission.VIEW_RELEASES, methods=["GET"])]
+    def archive(request: Request) -> Response:
+        release = _release(workspace, request.path_params["id"])
+        if release is None:
+            return _not_found("There is no such release in this workspace.")
+        files = _files_there(Path(release.path))
+        if not files:
+            return _not_found("The release's folder cannot be read.")
+        name = f"{release.name}-{release.version}"
+        packed = _packed(files, name)
+        return StreamingResponse(
+            iter(lambda: packed.read(CHUNK), b""),
+            media_type="application/zip",
+            headers={**_saved_as(f"{name}.zip"), "Content-Length": str(_size_of(packed))},
+            background=BackgroundTask(packed.close),
+        )
+
+    return [
+        ProtectedRoute("/api/releases/{id}/files/{file:path}", download, Permission.VIEW_RELEASES, methods=["GET"]),
+        ProtectedRoute("/api/releases/{id}/archive.zip", archive, Permission.VIEW_RELEASES, methods=["GET"]),
+    ]
+
+
+def _files_there(folder: Path) -> dict[str, Path]:
+    """Return the files that may be downloaded and are there, by their name in the release."""
+    found = {name: file_inside(folder, name) for name in downloadable(folder)}
+    return {name: path for name, path in found.items() if path is not None and path.is_file()}
+
+
+def _packed(files: Mapping[str, Path], folder: str) -> IO[bytes]:
+    """Return a ZIP of files in one folder, open at its beginning. Nothing is compressed: the images are already."""
+    packed = TemporaryFile()  # noqa: SIM115  (closed once the answer is sent)
+    with ZipFile(packed, "w", ZIP_STORED) as archive:
+        for name, path in files.items():
+            archive.write(path, f"{folder}/{name}")
+    packed.seek(0)
+    return packed
+
+
+def _size_of(file: IO[bytes]) -> int:
+    return os.fstat(file.fileno()).st_size
+
+
+def _saved_as(name: str) -> dict[str, str]:
+    return {
+        "Content-Disposition": f"attachment; filename*=UTF-8''{quote(name, safe='')}",
+        "Cache-Control": "private, no-store",
+    }
 
 
 def downloadable(folder: Path) -> list[str]:
@@ -58,6 +109,11 @@ def downloadable(folder: Path) -> list[str]:
 def download_address(release_id: str, file: str) -> str:
     """Return where a file of a release is downloaded."""
     return f"/api/releases/{release_id}/files/{quote(file)}"
+
+
+def archive_address(release_id: str) -> str:
+    """Return where all files of a release are downloaded at once."""
+    return f"/api/releases/{release_id}/archive.zip"
 
 
 def _release(workspace: Workspace, identifier: str) -> Release | None:

@@ -8,7 +8,7 @@
   const UNSENT = "histocurator unsent ";
   const DONE = [200, 413, 422];
   const ENDED = ["Your session has ended", "What you typed is kept."];
-  const FROM_NOW_ON = ["From now on everybody signs in here", "What you typed is kept."];
+  const FROM_NOW_ON = ["From now on everybody signs in here", "You too. What you typed is kept."];
   const OTHER = ["Somebody else is signed in now", "This page is another account's. What was typed here is kept for that one."];
   let atFirst = null;
   let cover = null;
@@ -91,7 +91,8 @@
       // A page out of the browser's memory; others that have no session yet are on their way to one.
       if (away && cameBack()) location.replace(`/sign-in?next=${next}`);
     } else if (atFirst.account && away) {
-      show(atFirst.needed ? ENDED : FROM_NOW_ON, "Sign in again", `/sign-in?ended=1&next=${next}`);
+      if (atFirst.needed) show(ENDED, "Sign in again", `/sign-in?ended=1&next=${next}`);
+      else show(FROM_NOW_ON, "Sign in", `/sign-in?next=${next}`);
     } else if (atFirst.account && now.account && now.account !== atFirst.account) {
       show(OTHER, "Open their page", location.pathname);
     } else if (covered) {

@@ -126,7 +126,8 @@ def _create_workspace(root: Path, drawings: Path) -> Workspace:
     if root.exists() and not drawings.is_dir() and (not root.is_dir() or any(root.iterdir())):
         raise InputError(f"{root} is not an empty folder; give another --workspace")
     try:
-        drawings.mkdir(parents=True, exist_ok=True)
+        root.mkdir(parents=True, mode=0o700, exist_ok=True)
+        drawings.mkdir(exist_ok=True)
     except OSError as error:
         raise InputError(f"{root} cannot be used as a workspace: {error}") from None
     return create_workspace(root, beside=(drawings.name,))

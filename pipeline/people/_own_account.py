@@ -44,6 +44,8 @@ def change_own_password(workspace: Workspace, *, current: str, new: str, keep_se
     account = find_account(workspace, workspace.actor.name)
     if account is None or not password_fits(current, account.password_hash):
         raise InputError("The current password does not fit; nothing was changed")
+    if new == current:
+        raise InputError("The new password is the one you have; nothing was changed")
     verified = account.password_hash
     hashed = hash_password(checked_password(new, name=account.name))
     with workspace.writing() as session:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 from sqlmodel import select
 from starlette.testclient import TestClient
 
 from curator_app.identity import Access
-from curator_app.routes import download_address, download_routes, downloadable
+from curator_app.routes import archive_address, download_address, download_routes, downloadable
 from db.tables import Release
 from pipeline.permissions import Permission, Role
 from pipeline.release_folder import MANIFEST_FILE, SIGNATURE_FILE, verify_release
@@ -268,3 +270,21 @@ def test_a_name_puts_nothing_into_the_headers(
     assert saved.startswith("attachment; filename*=UTF-8''")
     for sign in '"\r\n;/ ':
         assert sign not in saved.removeprefix("attachment; ")
+
+
+def test_all_files_come_as_one_archive_in_the_releases_own_layout(
+    client: TestClient, release: Release, folder: Path
+) -> None:
+    outside = folder.parent.parent / "secret.txt"
+    outside.write_text(SECRET)
+    (folder / "linked.txt").symlink_to(outside)
+    _name_in_manifest(folder, "linked.txt", "../../secret.txt", "gone.txt")
+    answer = client.get(archive_address(release.id))
+    assert answer.status_code == 200
+    assert answer.headers["content-length"] == str(len(answer.content))
+    with ZipFile(BytesIO(answer.content)) as archive:
+        named = {name.removeprefix(f"{release.name}-{release.version}/") for name in archive.namelist()}
+        assert named == {"README.md", "data/test-00000-of-00001.parquet", MANIFEST_FILE}
+        for name in named:
+            assert archive.read(f"{release.name}-{release.version}/{name}") == (folder / name).read_bytes()
+    assert client.get(archive_address("rel_none")).status_code == 404

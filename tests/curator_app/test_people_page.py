@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 
 from curator_app.session import use_workspace
 from db.tables import Account, AuditEvent
+from pipeline.errors import NotFoundError
 from pipeline.people import (
     accounts_exist,
     actor_of,
@@ -172,6 +173,19 @@ def test_an_invitation_is_shown_once_and_works_once(peopled: Workspace) -> None:
     page.run()
     assert not page.code
     assert token not in (peopled.root / "histocurator.db").read_bytes().decode("latin-1")
+
+
+def test_a_button_pressed_twice_leaves_one_link(peopled: Workspace) -> None:
+    page = _dialog(peopled, "anna", "_invite", "invite_dialog")
+    page.checkbox(key="invite_author").check()
+    page.button(key="invite_make").click().run()
+    first = _link(page)
+    page.run()
+    page.button(key="invite_make").click().run()
+    assert open_invitation(peopled, _link(page)).roles == (Role.AUTHOR,)
+    with pytest.raises(NotFoundError):
+        open_invitation(peopled, first)
+    assert [link.state for link in list_invitations(peopled)].count("open") == 1
 
 
 def test_a_link_begins_with_the_address_that_people_open(peopled: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from sqlmodel import select
 
 from curator_app.cli._output import command_for_log
 from curator_app.cli._passwords import read_password
+from curator_app.listening import note_address
 from db import new_id
 from db.tables import Account, AuditEvent, Release
 from pipeline.errors import InputError
@@ -147,6 +148,18 @@ def test_links_lead_to_the_public_address(
     assert ran.out.startswith("https://lab.example.org/invitation/")
     assert len(ran.out.splitlines()) == 1
     assert "works once" in ran.err
+
+
+def test_without_a_public_address_links_lead_to_where_the_app_was_shown_last(
+    with_admin: Command, workspace: Workspace
+) -> None:
+    first = with_admin("invite", "--role", "reader")
+    assert first.out.startswith("http://127.0.0.1:8501/invitation/")
+    assert "opens on this computer only" in first.err
+    note_address(workspace, "http://10.0.0.5:8602")
+    then = with_admin("invite", "--role", "reader")
+    assert then.out.startswith("http://10.0.0.5:8602/invitation/")
+    assert "opens on this computer only" not in then.err
 
 
 def test_invitations_that_cannot_be_made(users: Command) -> None:
