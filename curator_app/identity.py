@@ -15,8 +15,7 @@ from itsdangerous import BadSignature, Signer
 from starlette.requests import cookie_parser
 
 from pipeline.errors import InputError
-from pipeline.people import OpenedSession, SignedIn, accounts_exist, actor_of, signed_in
-from pipeline.permissions import Actor
+from pipeline.people import OpenedSession, SignedIn, accounts_exist, signed_in
 from pipeline.workspace import Workspace
 
 SECRET_KEY_VARIABLE = "HISTOCURATOR_SECRET_KEY"  # noqa: S105  (the name of a variable)
@@ -116,10 +115,6 @@ class Access:
         except (BadSignature, UnicodeDecodeError):
             return None
         return signed_in(self._workspace, secret, counts=counts)
-
-    def owner(self) -> Actor:
-        """Return the person who made the workspace, as whom one works where nobody has to sign in."""
-        return actor_of(self._workspace.owner())
 
     def visit_cookie(self) -> str:
         """Return the Set-Cookie value of a visit."""

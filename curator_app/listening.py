@@ -19,7 +19,8 @@ EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104  (compared with, not 
 _ADDRESS_FILE = "address"
 """In the workspace's cache: where the app was shown last."""
 
-_DEFAULT_URL = "http://127.0.0.1:8501"
+ADDRESS = "127.0.0.1"
+DEFAULT_PORT = 8501
 
 
 def check_host(workspace: Workspace, host: str) -> None:
@@ -101,7 +102,7 @@ def link_base(workspace: Workspace) -> str:
     try:
         return (workspace.cache / _ADDRESS_FILE).read_text(encoding="utf-8")
     except FileNotFoundError:
-        return _DEFAULT_URL
+        return f"http://{ADDRESS}:{DEFAULT_PORT}"
 
 
 def opens_here_only(url: str) -> bool:

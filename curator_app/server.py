@@ -18,7 +18,16 @@ import typer
 from starlette.middleware import Middleware
 
 from curator_app.identity import Access, secret_key
-from curator_app.listening import check_host, check_port, note_address, shown_address, shown_url, warning_of_host
+from curator_app.listening import (
+    ADDRESS,
+    DEFAULT_PORT,
+    check_host,
+    check_port,
+    note_address,
+    shown_address,
+    shown_url,
+    warning_of_host,
+)
 from curator_app.rail import addresses
 from curator_app.routes import (
     Guard,
@@ -43,8 +52,6 @@ from pipeline.log import scrub_consoles
 from pipeline.people import apply_retention
 from pipeline.workspace import Workspace, open_workspace
 
-ADDRESS = "127.0.0.1"
-DEFAULT_PORT = 8501
 WORKER_END_S = 10
 WORKER_CHECK_S = 2
 MAX_WORKER_RESTARTS = 5

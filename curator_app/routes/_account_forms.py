@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from curator_app.identity import Access, client_address
 from curator_app.routes._account_html import message_page
+from curator_app.routes._answers import TooLongError, body_of
 from pipeline.errors import InputError
 from pipeline.people import checked_display_name, checked_name, checked_password
 from pipeline.settings import Settings
@@ -67,11 +68,10 @@ async def form_fields(request: Request) -> dict[str, str]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != FORM_TYPE:
         raise FormError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "This is no form of this app.")
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > MAX_BYTES:
-            raise FormError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A form has at most {MAX_BYTES:,} bytes.")
+    try:
+        body = await body_of(request, most=MAX_BYTES)
+    except TooLongError:
+        raise FormError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A form has at most {MAX_BYTES:,} bytes.") from None
     try:
         # A text that is no UTF-8 fits no name and no password; it need not be refused in another way.
         return dict(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=MAX_FIELDS))

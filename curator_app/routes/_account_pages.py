@@ -28,7 +28,7 @@ from curator_app.routes._account_html import (
     sign_in_page,
     sign_out_page,
 )
-from curator_app.routes._protected import ProtectedRoute, who_asks
+from curator_app.routes._protected import ProtectedRoute, who_asks, who_sent
 from pipeline.errors import InputError, NotFoundError
 from pipeline.people import (
     Offer,
@@ -85,7 +85,7 @@ class _AccountPages:
 
     async def session(self, request: Request) -> Response:
         """Say who is signed in; asking is no use of the session."""
-        known = _known(request)
+        known = who_sent(request)
         needed = await run_in_threadpool(self._access.sign_in_needed)
         account = known.actor.account_id if known is not None else None
         return JSONResponse(
@@ -100,7 +100,7 @@ class _AccountPages:
         if request.method == "POST":
             return await self._tokens.use_posted(request, self._sign_in)
         next_page = own_page(request.query_params.get("next", ""), self._pages)
-        if _known(request) is not None:
+        if who_sent(request) is not None:
             return go_to(next_page)
         return self._sign_in_page(request, next_page=next_page, ended=request.query_params.get("ended") == "1")
 
@@ -154,7 +154,7 @@ class _AccountPages:
 
         def open_one() -> OpenedSession:
             opened = sign_in(self._workspace, name, password, address=address, browser=browser)
-            self._end(_known(request), because="signed in anew")
+            self._end(who_sent(request), because="signed in anew")
             return opened
 
         opened = await run_in_threadpool(open_one)
@@ -171,7 +171,7 @@ class _AccountPages:
         """
         if not await run_in_threadpool(self._access.sign_in_needed):
             return go_to("/")
-        known = _known(request)
+        known = who_sent(request)
         if request.method != "POST" and known is not None:
             return self._tokens.answer(request, sign_out_page(token=self._tokens.token(request)))
         await run_in_threadpool(self._end, known, because="signed out")
@@ -233,7 +233,7 @@ class _AccountPages:
         faults: Mapping[str, str] | None = None,
         typed: Mapping[str, str] | None = None,
     ) -> Response:
-        known = _known(request)
+        known = who_sent(request)
         html = invitation_page(
             offer,
             path=request.url.path,
@@ -298,11 +298,6 @@ class _AccountPages:
         token = self._tokens.token(request, session=known.session_id)
         html = password_page(name=known.actor.name, token=token, faults=faults or {}, changed=changed)
         return self._tokens.answer(request, html, status)
-
-
-def _known(request: Request) -> SignedIn | None:
-    known: SignedIn | None = getattr(request.state, "signed_in", None)
-    return known
 
 
 def _token(request: Request) -> str:

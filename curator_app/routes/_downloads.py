@@ -13,8 +13,9 @@ from zipfile import ZIP_STORED, ZipFile
 
 from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.responses import FileResponse, Response, StreamingResponse
 
+from curator_app.routes._answers import json_error
 from curator_app.routes._protected import ProtectedRoute
 from db.tables import Release
 from pipeline.errors import InputError
@@ -31,15 +32,15 @@ def download_routes(workspace: Workspace) -> list[ProtectedRoute]:
     def download(request: Request) -> Response:
         release = _release(workspace, request.path_params["id"])
         if release is None:
-            return _not_found("There is no such release in this workspace.")
+            return json_error(HTTPStatus.NOT_FOUND, "There is no such release in this workspace.")
         folder, wanted = Path(release.path), str(request.path_params["file"])
         if wanted not in downloadable(folder):
-            return _not_found("The release has no such file.")
+            return json_error(HTTPStatus.NOT_FOUND, "The release has no such file.")
         path = file_inside(folder, wanted)
         if path is None:
-            return _not_found("The release has no such file.")
+            return json_error(HTTPStatus.NOT_FOUND, "The release has no such file.")
         if not path.is_file():
-            return _not_found(f"{wanted} is missing from the release's folder.")
+            return json_error(HTTPStatus.NOT_FOUND, f"{wanted} is missing from the release's folder.")
         name = f"{release.name}-{release.version}-{path.name}"
         return FileResponse(
             path,
@@ -50,10 +51,10 @@ def download_routes(workspace: Workspace) -> list[ProtectedRoute]:
     def archive(request: Request) -> Response:
         release = _release(workspace, request.path_params["id"])
         if release is None:
-            return _not_found("There is no such release in this workspace.")
+            return json_error(HTTPStatus.NOT_FOUND, "There is no such release in this workspace.")
         files = _files_there(Path(release.path))
         if not files:
-            return _not_found("The release's folder cannot be read.")
+            return json_error(HTTPStatus.NOT_FOUND, "The release's folder cannot be read.")
         name = f"{release.name}-{release.version}"
         packed = _packed(files, name)
         return StreamingResponse(
@@ -119,7 +120,3 @@ def archive_address(release_id: str) -> str:
 def _release(workspace: Workspace, identifier: str) -> Release | None:
     with workspace.reading() as session:
         return session.get(Release, identifier)
-
-
-def _not_found(message: str) -> JSONResponse:
-    return JSONResponse({"error": message}, status_code=HTTPStatus.NOT_FOUND, headers={"Cache-Control": "no-store"})

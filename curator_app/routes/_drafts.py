@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from curator_app.drafts import DraftStore
+from curator_app.routes._answers import TooLongError, body_of, json_error
 from curator_app.routes._protected import ProtectedRoute, who_asks
 from db import utc_now
 from pipeline.errors import InputError
@@ -35,36 +36,32 @@ def draft_routes(workspace: Workspace) -> list[ProtectedRoute]:
     """Return the route that keeps the drafts of a workspace."""
 
     async def keep(request: Request) -> Response:
-        body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > MAX_BYTES:
-                return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A draft has at most {MAX_BYTES} bytes.")
         try:
-            typed = _Typed.model_validate_json(body)
+            typed = _Typed.model_validate_json(await body_of(request, most=MAX_BYTES))
             actor = who_asks(request).actor
             if typed.account != actor.account_id:
                 # The page was opened by somebody who has signed out since.
-                return _refused(HTTPStatus.UNAUTHORIZED, "This text was typed by somebody else.")
+                return json_error(HTTPStatus.UNAUTHORIZED, "This text was typed by somebody else.")
             own = workspace.acting_as(actor)
-            store = DraftStore(own)
             kept = await run_in_threadpool(
-                store.receive, request.path_params["name"], typed.writing, typed.fields, number=typed.number
+                DraftStore(own).receive,
+                request.path_params["name"],
+                typed.writing,
+                typed.fields,
+                number=typed.number,
             )
             # Who types works on something.
             await run_in_threadpool(renew_leases, own)
+        except TooLongError:
+            return json_error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"A draft has at most {MAX_BYTES} bytes.")
         except ValidationError:
-            return _refused(
+            return json_error(
                 HTTPStatus.UNPROCESSABLE_ENTITY, "This is no draft: an account, a writing and its fields as JSON."
             )
         except InputError as error:
-            return _refused(HTTPStatus.UNPROCESSABLE_ENTITY, error.message)
+            return json_error(HTTPStatus.UNPROCESSABLE_ENTITY, error.message)
         # The server's time, by which all that is saved is told.
         return JSONResponse({"kept": kept, "at": f"{utc_now().astimezone():%H:%M:%S}"})
 
     # Whatever it is a draft of, it is kept for its writer alone; saving it asks for more.
     return [ProtectedRoute("/api/drafts/{name}", keep, Permission.OWN_ACCOUNT, methods=["POST"])]
-
-
-def _refused(status: HTTPStatus, message: str) -> JSONResponse:
-    return JSONResponse({"error": message}, status_code=status)

@@ -8,12 +8,13 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from curator_app.identity import Access, cookies_of, host_name
 from curator_app.listening import THIS_COMPUTER
+from curator_app.routes._answers import json_error
 from curator_app.single_sign_on import CALLBACK, IDENTITY_COOKIE, LOGIN, way_cookie
 from pipeline.people import SignedIn
 from pipeline.permissions import Permission
@@ -108,15 +109,18 @@ class Guard:
 
     async def _identify(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
         path = str(scope["path"])
-        cookies = cookies_of(headers.get("cookie", ""))
-        counts = scope["type"] == "http" and path not in FREE_ADDRESSES
-        known = await run_in_threadpool(self._access.who_sends, cookies, counts=counts)
-        scope.setdefault("state", {})["signed_in"] = known
         if path.startswith(UNUSED):
             await self._refuse(scope, receive, send, "Nothing of this app is kept here.")
-        elif known is not None:
+            return
+        cookies = cookies_of(headers.get("cookie", ""))
+        counts = scope["type"] == "http" and path not in FREE_ADDRESSES
+        # Dozens of scripts belong to one page: nobody is looked up for them.
+        free = path.startswith(FREE)
+        known = None if free else await run_in_threadpool(self._access.who_sends, cookies, counts=counts)
+        scope.setdefault("state", {})["signed_in"] = known
+        if known is not None:
             await self._pass_known(scope, receive, send, headers, known)
-        elif path in FREE_ADDRESSES or path.startswith(FREE):
+        elif path in FREE_ADDRESSES or free:
             await self._app(scope, receive, self._with_headers(send))
         elif not await run_in_threadpool(self._access.sign_in_needed):
             await self._welcome(scope, receive, send)
@@ -168,10 +172,11 @@ class Guard:
         answer: Response
         if scope["method"] in ("GET", "HEAD") and not path.startswith(NOT_PAGES):
             there = "" if path == "/" else f"?next={quote(path)}"
-            answer = RedirectResponse(SIGN_IN_PAGE + there, status_code=HTTPStatus.SEE_OTHER)
+            answer = RedirectResponse(
+                SIGN_IN_PAGE + there, status_code=HTTPStatus.SEE_OTHER, headers={"Cache-Control": "no-store"}
+            )
         else:
-            answer = JSONResponse({"error": "Sign in first."}, status_code=HTTPStatus.UNAUTHORIZED)
-        answer.headers["Cache-Control"] = "no-store"
+            answer = json_error(HTTPStatus.UNAUTHORIZED, "Sign in first.")
         await answer(scope, receive, self._with_headers(send))
 
     def _may_upload(self, path: str, known: SignedIn) -> bool:

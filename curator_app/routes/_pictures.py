@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from curator_app.routes._answers import json_error
 from curator_app.routes._open_slides import OpenSlides
 from curator_app.routes._protected import ProtectedRoute
 from db.tables import Roi, Slide
@@ -57,14 +58,10 @@ def viewer_script(_request: Request) -> Response:
     """Return OpenSeadragon, or say how to get it."""
     script = resources.files("curator_app").joinpath(VIEWER_SCRIPT)
     if not script.is_file():
-        return _error(404, "The slide viewer's script is missing: run 'make viewer'.")
+        return json_error(404, "The slide viewer's script is missing: run 'make viewer'.")
     return Response(
         script.read_bytes(), media_type="text/javascript", headers={"Cache-Control": "private, max-age=3600"}
     )
-
-
-def _error(status: int, message: str) -> JSONResponse:
-    return JSONResponse({"error": message}, status_code=status, headers={"Cache-Control": "no-store"})
 
 
 def _png(request: Request, path: Path, *, what: str) -> Response:
@@ -72,7 +69,7 @@ def _png(request: Request, path: Path, *, what: str) -> Response:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        return _error(404, f"The picture of {what} is missing from the workspace.")
+        return json_error(404, f"The picture of {what} is missing from the workspace.")
     etag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
     headers = {"ETag": etag, **KEEP}
     if request.headers.get("if-none-match") == etag:
@@ -98,20 +95,20 @@ class _Pictures:
         identifier = request.path_params["id"]
         row = self._row(Slide, identifier)
         if row is None or row.kind != "slide":
-            return _error(404, f"There is no slide {identifier} in this workspace.")
+            return json_error(404, f"There is no slide {identifier} in this workspace.")
         try:
             return answer(row)
         except TileNotFoundError as error:
-            return _error(404, f"{error.reason}")
+            return json_error(404, f"{error.reason}")
         except SlideError as error:
-            return _error(503, f"{row.name} cannot be read any more: {error.reason} {error.remedy}")
+            return json_error(503, f"{row.name} cannot be read any more: {error.reason} {error.remedy}")
 
     def roi_image(self, request: Request) -> Response:
         """The PNG of a selected ROI."""
         identifier = request.path_params["id"]
         roi = self._row(Roi, identifier)
         if roi is None or roi.image_path is None:
-            return _error(404, f"There is no selected ROI {identifier} in this workspace.")
+            return json_error(404, f"There is no selected ROI {identifier} in this workspace.")
         return _png(request, self._workspace.root / roi.image_path, what=f"ROI {identifier}")
 
     def roi_thumbnail(self, request: Request) -> Response:
@@ -120,7 +117,7 @@ class _Pictures:
         roi = self._row(Roi, identifier)
         path = roi and (roi.thumbnail_path or roi.image_path)
         if not path:
-            return _error(404, f"There is no ROI {identifier} in this workspace.")
+            return json_error(404, f"There is no ROI {identifier} in this workspace.")
         return _png(request, self._workspace.root / path, what=f"ROI {identifier}")
 
     def slide_thumbnail(self, request: Request) -> Response:

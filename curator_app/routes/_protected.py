@@ -10,9 +10,10 @@ from typing import cast
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
+from curator_app.routes._answers import json_error
 from pipeline.people import SignedIn
 from pipeline.permissions import NotAllowedError, Permission
 
@@ -27,6 +28,12 @@ class ProtectedRoute(Route):
         super().__init__(path, _asking(handler, permission), methods=methods)
 
 
+def who_sent(request: Request) -> SignedIn | None:
+    """Return who the guard found to have sent a request, or None for somebody who is not signed in."""
+    known: SignedIn | None = getattr(request.state, "signed_in", None)
+    return known
+
+
 def who_asks(request: Request) -> SignedIn:
     """Return who the guard found to ask; behind the guard there is always somebody."""
     return cast("SignedIn", request.state.signed_in)
@@ -35,20 +42,16 @@ def who_asks(request: Request) -> SignedIn:
 def _asking(handler: Handler, permission: Permission) -> Callable[[Request], Awaitable[Response]]:
     @wraps(handler)
     async def ask(request: Request) -> Response:
-        known: SignedIn | None = getattr(request.state, "signed_in", None)
+        known = who_sent(request)
         if known is None:
-            return _error(HTTPStatus.UNAUTHORIZED, "Sign in first.")
+            return json_error(HTTPStatus.UNAUTHORIZED, "Sign in first.")
         try:
             known.actor.require(permission)
         except NotAllowedError as error:
-            return _error(HTTPStatus.FORBIDDEN, error.message)
+            return json_error(HTTPStatus.FORBIDDEN, error.message)
         if iscoroutinefunction(handler):
             return cast("Response", await handler(request))
         # In a thread: these handlers read files and decode slides.
         return cast("Response", await run_in_threadpool(handler, request))
 
     return ask
-
-
-def _error(status: HTTPStatus, message: str) -> JSONResponse:
-    return JSONResponse({"error": message}, status_code=status, headers={"Cache-Control": "no-store"})

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from curator_app.identity import Access
 from curator_app.routes._account_forms import PAGE_HEADERS, address_of, go_to, own_page, providers_cookies_gone
 from curator_app.routes._account_html import message_page
+from curator_app.routes._protected import who_sent
 from curator_app.single_sign_on import BEGIN, CALLBACK, COMPLETE, IDENTITY_COOKIE, LOGIN, HandOver, way_cookie
 from pipeline.errors import InputError
 from pipeline.people import OpenedSession, end_session, sign_in_with_claims
@@ -52,7 +53,7 @@ class _ProviderWay:
     async def begin(self, request: Request) -> Response:
         """Remember where somebody wants to go, and send them to Streamlit's page, which goes to the provider."""
         target = own_page(request.query_params.get("next", ""), self._pages)
-        if request.state.signed_in is not None:
+        if who_sent(request) is not None:
             return go_to(target)
         origin = self._hand_over.provider.origin
         if request.headers.get("host") != urlsplit(origin).netloc and "moved" not in request.query_params:
@@ -81,7 +82,7 @@ class _ProviderWay:
         """
         claims = self._hand_over.take(request.query_params.get("ticket", ""), request.cookies)
         address = address_of(request, self._workspace.settings)
-        before = request.state.signed_in
+        before = who_sent(request)
 
         def open_one() -> OpenedSession:
             opened = sign_in_with_claims(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,19 +14,18 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
-_ROW = (
-    ("id", sa.String, False),
-    ("created_at", lambda: sa.DateTime(timezone=True), False),
-    ("changed_at", lambda: sa.DateTime(timezone=True), False),
-    ("created_by", sa.String, False),
-    ("row_version", sa.Integer, False),
-    ("withdrawn_at", lambda: sa.DateTime(timezone=True), True),
-    ("withdrawn_reason", sa.String, True),
-)
-
 
 def _row_columns() -> list[sa.Column[Any]]:
-    return [sa.Column(name, kind(), nullable=nullable) for name, kind, nullable in _ROW]
+    """Return what every table of rows begins with; new objects, since a column belongs to one table."""
+    return [
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("changed_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("created_by", sa.String(), nullable=False),
+        sa.Column("row_version", sa.Integer(), nullable=False),
+        sa.Column("withdrawn_at", sa.DateTime(timezone=True), nullable=True),
+        sa.Column("withdrawn_reason", sa.String(), nullable=True),
+    ]
 
 
 def upgrade() -> None:
@@ -110,8 +108,7 @@ def downgrade() -> None:
         batch.add_column(sa.Column("role", sa.String(), nullable=True))
     account = sa.table("account", sa.column("id"), sa.column("role"), sa.column("roles", sa.JSON()))
     for identifier, roles in op.get_bind().execute(sa.select(account.c.id, account.c.roles)).fetchall():
-        held = json.loads(roles) if isinstance(roles, str) else roles
-        op.execute(account.update().where(account.c.id == identifier).values(role=held[0] if held else "reader"))
+        op.execute(account.update().where(account.c.id == identifier).values(role=roles[0] if roles else "reader"))
     with op.batch_alter_table("account") as batch:
         batch.alter_column("role", existing_type=sa.String(), nullable=False)
         batch.drop_constraint("uq_account_identity", type_="unique")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from pathlib import Path
 
 import pytest
@@ -12,13 +10,13 @@ from sqlmodel import select
 from curator_app.cli._output import command_for_log
 from curator_app.cli._passwords import read_password
 from curator_app.listening import note_address
-from db import new_id
-from db.tables import Account, AuditEvent, Release
+from db.tables import Account, AuditEvent
 from pipeline.errors import InputError
 from pipeline.people import find_account, open_invitation, reset_by_link, sign_in
 from pipeline.permissions import Permission, Role
 from pipeline.workspace import Workspace
 from tests.curator_app.cli.conftest import Command, Ran
+from tests.pipeline.made_release import put_release
 
 PASSWORD = "correct horse battery"
 OTHER = "staple battery horse"
@@ -287,32 +285,8 @@ def test_retention_shows_and_deletes(here: Command, with_admin: Command, workspa
     assert "0 sessions" in here("retention", "--apply", "--workspace", workspace.root).out
 
 
-def put_release(workspace: Workspace) -> Path:
-    """A release of one file."""
-    folder = workspace.releases / "liver" / "1.0.0"
-    folder.mkdir(parents=True)
-    (folder / "README.md").write_bytes(b"a card")
-    files = [{"path": "README.md", "bytes": 6, "sha256": hashlib.sha256(b"a card").hexdigest()}]
-    manifest = json.dumps({"files": files}).encode()
-    (folder / "manifest.json").write_bytes(manifest)
-    with workspace.writing() as session:
-        session.add(
-            Release(
-                id=new_id("rel"),
-                created_by="root",
-                name="liver",
-                version="1.0.0",
-                path=str(folder),
-                content_sha256=hashlib.sha256(manifest).hexdigest(),
-                item_count=1,
-                image_count=1,
-            )
-        )
-    return folder
-
-
 def test_signing_asks_for_the_password_of_the_account(here: Command, with_admin: Command, workspace: Workspace) -> None:
-    folder = put_release(workspace)
+    folder = Path(put_release(workspace, {"README.md": b"a card"}).path)
     assert add(with_admin, "cy", "author", password=OTHER).code == 0
 
     def sign(*arguments: object, password: str = PASSWORD) -> Ran:
@@ -353,7 +327,7 @@ def test_signing_asks_for_the_password_of_the_account(here: Command, with_admin:
 def test_no_secret_and_no_display_name_is_left_in_logs_or_database(
     here: Command, with_admin: Command, workspace: Workspace
 ) -> None:
-    put_release(workspace)
+    put_release(workspace, {"README.md": b"a card"})
     assert add(with_admin, "bo", "author", password=OTHER, more=("--display-name", "Bo Someone")).code == 0
     assert add(with_admin, "bo", "author", password=OTHER, more=("--display-name=Bo Someone",)).code == 2
     links = [

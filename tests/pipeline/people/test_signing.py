@@ -11,7 +11,6 @@ from threading import Barrier, Thread
 import pytest
 from sqlmodel import select
 
-from db import new_id
 from db.tables import AuditEvent, Release, Signature
 from pipeline.errors import InputError, NotFoundError
 from pipeline.people import (
@@ -29,6 +28,7 @@ from pipeline.people import (
 from pipeline.permissions import NotAllowedError
 from pipeline.release_folder import MANIFEST_FILE, SIGNATURE_FILE, verify_release
 from pipeline.workspace import Workspace
+from tests.pipeline.made_release import put_release
 
 PASSWORDS = {"ana": "correct horse battery", "bo": "staple battery horse", "cy": "another long phrase"}
 ROLES = {"ana": ["admin", "author"], "bo": ["coordinator"], "cy": ["author"]}
@@ -51,29 +51,7 @@ def people(workspace: Workspace) -> Callable[[str], Workspace]:
 @pytest.fixture
 def release(workspace: Workspace) -> Release:
     """A small release: two files and the manifest that names them."""
-    folder = workspace.releases / "liver" / "1.0.0"
-    (folder / "data").mkdir(parents=True)
-    files = {"README.md": b"a card", "data/test.parquet": b"rows"}
-    for name, data in files.items():
-        (folder / name).write_bytes(data)
-    listed = [
-        {"path": name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()} for name, data in files.items()
-    ]
-    manifest = json.dumps({"name": "liver", "version": "1.0.0", "files": listed}).encode()
-    (folder / MANIFEST_FILE).write_bytes(manifest)
-    row = Release(
-        id=new_id("rel"),
-        created_by="root",
-        name="liver",
-        version="1.0.0",
-        path=str(folder),
-        content_sha256=hashlib.sha256(manifest).hexdigest(),
-        item_count=1,
-        image_count=1,
-    )
-    with workspace.writing() as session:
-        session.add(row)
-    return row
+    return put_release(workspace, {"README.md": b"a card", "data/test.parquet": b"rows"})
 
 
 def sign(workspace: Workspace, release: Release, password: str | None = None, **changes: str) -> Signature:
