@@ -1,6 +1,7 @@
 # Two commands do everything on a fresh machine with Python 3.11+ and make:
 #   make demo    installs what it needs, builds the demo workspace, opens the app
-#   make test    installs what it needs, runs lint, types, the import contract and all tests of core and app
+#   make test    installs what it needs, runs lint, types, the import contract and all tests of core and app, on
+#                SQLite and on PostgreSQL
 # and `make test-models` adds the tests that need the torch extras.
 
 PYTHON ?= python3
@@ -12,9 +13,10 @@ VIEWER_SCRIPT := $(VIEWER)/vendor/openseadragon.min.js
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
 WORKERS ?= 2
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help install viewer demo test test-models lint types contract bench docs wheel clean
+.PHONY: help install viewer demo test test-sqlite test-postgresql test-models lint types contract bench docs wheel clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -65,8 +67,14 @@ types: $(VENV)/.dev  ## mypy on the source folders
 contract: $(VENV)/.dev  ## layers import in one direction
 	$(BIN)/lint-imports
 
-test: $(VENV)/.dev $(VIEWER_SCRIPT) lint types contract  ## lint, types, import contract, all tests of core and app
-	$(BIN)/pytest -m "not models" -n $(WORKERS) --dist loadfile $(PYTEST_ARGS)
+test: $(VENV)/.dev $(VIEWER_SCRIPT) lint types contract test-sqlite test-postgresql  ## lint, types, import contract, all tests of core and app
+
+test-sqlite: $(VENV)/.dev $(VIEWER_SCRIPT)  ## all tests of core and app, workspaces on SQLite
+	$(PYTEST) -m "not models" $(PYTEST_ARGS)
+
+test-postgresql: $(VENV)/.dev $(VIEWER_SCRIPT)  ## the tests that may touch a database again, workspaces on PostgreSQL
+	HISTOCURATOR_TEST_DATABASE=postgresql $(PYTEST) -m "not models and not sqlite and not both_engines" \
+		$(PYTEST_ARGS) tests/db tests/pipeline tests/curator_app
 
 test-models: $(VENV)/.models $(VIEWER_SCRIPT)  ## the tests that need torch, on the CPU
 	$(BIN)/pytest -m models $(PYTEST_ARGS)

@@ -8,6 +8,7 @@ import streamlit as st
 
 from curator_app.layout import local_time, plain
 from curator_app.session import workspace
+from curator_app.troubles import not_needed
 from pipeline.leases import others_at_work, release_lease
 from pipeline.workspace import Workspace
 
@@ -20,11 +21,13 @@ Take = Callable[[Workspace, Sequence[str]], str | None]
 def work_on(object_id: str, take: Take) -> None:
     """Take what the page shows and give back what it showed before; say so where somebody else works on it."""
     before: str | None = st.session_state.get(_MINE)
-    if before not in (None, object_id):
-        leave_work()
-    if take(workspace(), [object_id]) is not None:
-        st.session_state[_MINE] = object_id
-        return
+    # A lease is a word to others: where none can be written, one works all the same.
+    with not_needed("Nobody is told who works on what"):
+        if before not in (None, object_id):
+            leave_work()
+        if take(workspace(), [object_id]) is not None:
+            st.session_state[_MINE] = object_id
+            return
     holder = others_at_work(workspace()).get(object_id)
     if holder is not None:
         st.info(

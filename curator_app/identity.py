@@ -16,6 +16,7 @@ from starlette.requests import cookie_parser
 
 from pipeline.errors import InputError
 from pipeline.people import OpenedSession, SignedIn, accounts_exist, signed_in
+from pipeline.troubles import trouble_of
 from pipeline.workspace import Workspace
 
 SECRET_KEY_VARIABLE = "HISTOCURATOR_SECRET_KEY"  # noqa: S105  (the name of a variable)
@@ -114,7 +115,13 @@ class Access:
             secret = self._sessions.unsign(value).decode()
         except (BadSignature, UnicodeDecodeError):
             return None
-        return signed_in(self._workspace, secret, counts=counts)
+        try:
+            return signed_in(self._workspace, secret, counts=counts)
+        except Exception as error:
+            if not counts or trouble_of(error) is None:
+                raise
+            # On a full disk the use cannot be noted; who it is can be read all the same.
+            return signed_in(self._workspace, secret, counts=False)
 
     def visit_cookie(self) -> str:
         """Return the Set-Cookie value of a visit."""

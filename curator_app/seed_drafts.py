@@ -14,7 +14,7 @@ from curator_app.session import workspace
 from curator_app.writings import draft_field, end_writing
 from db.tables import Seed
 from evaluation.items import CATEGORIES
-from pipeline.seeds import SeedText
+from pipeline.seeds import SeedText, list_seeds
 
 FIELDS = ("category", "question", "answer", "notes")
 _TEXTS = FIELDS[1:]
@@ -134,6 +134,39 @@ def unsaved_changes(seeds: Iterable[Seed]) -> list[tuple[Seed, datetime]]:
         if kept.is_text and kept.at is not None:
             found.append((seed, kept.at))
     return found
+
+
+def finish_saved(name: str, typed: SeedText | None = None) -> Draft | None:
+    """Close a form that was saved without the page's hearing of it.
+
+    Args:
+        name: its draft.
+        typed: what stands in the form, if it is open; else what the workspace keeps of it counts.
+
+    Returns:
+        the change of the saved seed that was typed since the save; None where nothing was.
+    """
+    store = DraftStore(workspace())
+    kept = store.read(name)
+    seed_id, version = kept.about.get("saved_as"), kept.about.get("saved_version", "")
+    entry = next((entry for entry in list_seeds(workspace()) if entry.seed.id == seed_id), None)
+    if not kept.saved or entry is None:
+        return None
+    roi_id = entry.seed.roi_id
+    since = Unsaved(asdict(typed) if typed is not None else kept.fields, kept.saved)
+    Draft(roi_id, entry.seed.id if name.startswith(f"{_CHANGE}_") else None).clear()
+    if not since.is_text:
+        return None
+    change = Draft(roi_id, entry.seed.id)
+    store.begin(change.name, kept.saved, about={"version": version})
+    store.write(change.name, since.fields)
+    return change
+
+
+def finish_all_saved() -> None:
+    """Close every form that was saved without the page's hearing of it, as `finish_saved`."""
+    for name in DraftStore(workspace()).saved(_NEW, _CHANGE):
+        finish_saved(name)
 
 
 def last_written(seeds: Iterable[Seed]) -> str | None:

@@ -34,6 +34,7 @@ from curator_app.routes import (
     OpenSlides,
     PageShell,
     ProviderAnswers,
+    Troubles,
     account_routes,
     answered_names,
     audit_routes,
@@ -42,11 +43,13 @@ from curator_app.routes import (
     nothing_else,
     picture_routes,
     provider_routes,
+    save_routes,
     script_routes,
 )
 from curator_app.session import use_workspace
 from curator_app.single_sign_on import HandOver, load_provider, use_hand_over
 from curator_app.theme import streamlit_options
+from curator_app.troubles import show_trouble
 from pipeline.jobs import prepare_queue
 from pipeline.log import scrub_consoles
 from pipeline.people import apply_retention
@@ -122,6 +125,7 @@ def create_app(
             ),
             *picture_routes(workspace, slides),
             *draft_routes(workspace),
+            *save_routes(workspace),
             *download_routes(workspace),
             *audit_routes(workspace),
             *(provider_routes(workspace, access, hand_over, pages=addresses()) if hand_over is not None else []),
@@ -131,12 +135,14 @@ def create_app(
             nothing_else("/vendor"),
         ],
         middleware=[
+            Middleware(Troubles),
             Middleware(
                 Guard, access=access, hosts=answered_names(workspace.settings, host), provider=provider is not None
             ),
             Middleware(PageShell, pages=addresses()),
             *([Middleware(ProviderAnswers, hand_over=hand_over)] if hand_over is not None else []),
         ],
+        on_script_error=show_trouble,
         secrets=provider.secrets if provider is not None else None,
         lifespan=lifespan,
     )
@@ -190,6 +196,8 @@ def _server_options(workspace: Workspace, host: str, port: int) -> dict[str, Any
         "client.showErrorDetails": "none",
         "client.showErrorLinks": False,
         "runner.magicEnabled": False,
+        # After a trouble, choices are put back into their fields, which have their defaults as well.
+        "global.disableWidgetStateDuplicationWarning": True,
         # A message of the cache that a quick rerun still refers to may have left the browser: the tab is dead then.
         "global.minCachedMessageSize": NO_MESSAGE,
         "logger.hideWelcomeMessage": True,
@@ -211,8 +219,8 @@ async def _delete_what_was_kept_long_enough(workspace: Workspace) -> None:
 
 async def _keep_worker(workspace: Workspace) -> None:
     """Run the worker and start it again if it dies; end it when this task is cancelled."""
-    command = [sys.executable, "-m", "curator_app", "worker", "--workspace", str(workspace.root)]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603
+    command = [sys.executable, "-m", "curator_app", "worker", "--workspace", str(workspace.root), "--until-stdin-ends"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE)  # noqa: S603
     restarts = 0
     try:
         while True:
@@ -224,7 +232,7 @@ async def _keep_worker(workspace: Workspace) -> None:
                 return
             restarts += 1
             _log.error("The worker ended with code %s and is started again", process.returncode)
-            process = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603
+            process = subprocess.Popen(command, stdin=subprocess.PIPE)  # noqa: S603
     finally:
         _end(process)
 

@@ -6,15 +6,19 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session as OrmSession
 from sqlmodel import Session
 
 from db._time import utc_now
-from db.audit._head import write_head
-from db.audit._record import HEAD, ROLE
+from db.audit._chain import ChainLink
+from db.audit._head import HeadError, advance_head
+from db.audit._record import ACTOR, HEAD, ROLE, is_row
 from db.tables import Row
 
 BUSY_TIMEOUT_MS = 30_000
@@ -24,6 +28,8 @@ WRITE_LOCK_KEY = 0x48697374
 """PostgreSQL's advisory lock that all writing transactions take, so that they follow each other."""
 
 _WRITES = "histocurator_writes"
+
+_turns: WeakKeyDictionary[Engine, Lock] = WeakKeyDictionary()
 
 _log = logging.getLogger(__name__)
 
@@ -77,7 +83,25 @@ def read_session(engine: Engine) -> Iterator[Session]:
 
 
 @contextmanager
-def write_session(engine: Engine, *, roles: str = "", head_file: Path | None = None) -> Iterator[Session]:
+def _in_turn(engine: Engine) -> Iterator[None]:
+    """Wait until the other writers of this process have ended, without a connection: readers need those.
+
+    SQLite lets waiting writers ask again now and then, which starves some of them where there are many. After
+    `BUSY_TIMEOUT_MS` the database itself is asked, and says what is the matter.
+    """
+    turn = _turns.setdefault(engine, Lock())
+    mine = turn.acquire(timeout=BUSY_TIMEOUT_MS / 1000)
+    try:
+        yield
+    finally:
+        if mine:
+            turn.release()
+
+
+@contextmanager
+def write_session(
+    engine: Engine, *, who: str = "", roles: str = "", head_file: Path | None = None
+) -> Iterator[Session]:
     """Open one writing transaction that commits on leaving and rolls back on an error.
 
     Writers follow each other (SQLite: BEGIN IMMEDIATE, PostgreSQL: an advisory lock), so that what a
@@ -85,23 +109,33 @@ def write_session(engine: Engine, *, roles: str = "", head_file: Path | None = N
 
     Args:
         engine: the database.
-        roles: those of who writes, for the audit trail.
-        head_file: where the head of the audit trail is noted after the commit; where that fails, the log says so.
+        who: the name of who writes, for the audit trail.
+        roles: those of who writes.
+        head_file: where the head of the audit trail is noted after the commit, if it is one of this trail; where it
+            is not noted, the log says why.
     """
     with (
+        _in_turn(engine),
         engine.connect().execution_options(**{_WRITES: True}) as connection,
         Session(bind=connection, expire_on_commit=False) as session,
     ):
-        session.info[ROLE] = roles
+        session.info[ACTOR], session.info[ROLE] = who, roles
         yield session
         session.commit()
         head = session.info.get(HEAD)
-    if head_file is not None and head is not None:
-        try:
-            write_head(head_file, head)
-        except OSError as error:
-            # The change is kept: an error here would have it made twice. The next one notes the head again.
-            _log.error("The head of the audit trail could not be noted in %s: %s", head_file, error)
+        if head_file is not None and isinstance(head, ChainLink):
+            _note_head(connection, head_file, head)
+
+
+def _note_head(connection: Connection, head_file: Path, head: ChainLink) -> None:
+    # Only reads from here on: what is noted is looked up in the trail as it is committed now, not when the writing
+    # began, since another process may have noted a row of its own meanwhile.
+    connection.execution_options(**{_WRITES: False})
+    try:
+        advance_head(head_file, head, lambda noted: is_row(connection, noted))
+    except (OSError, HeadError, DBAPIError) as error:
+        # The change is kept: an error here would have it made twice.
+        _log.error("The head of the audit trail could not be noted in %s: %s", head_file, error)
 
 
 @event.listens_for(OrmSession, "before_flush")

@@ -10,8 +10,13 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine
+from sqlmodel import Session
 
 from db._time import utc_now
+from db.audit import START, begin_head, is_row, read_head, trail_head
+
+CHAIN_REVISION = "0003"
+"""The revision that links the rows of the audit trail; below it there is no chain that a head could be noted of."""
 
 
 class SchemaError(Exception):
@@ -31,7 +36,9 @@ def schema_revision(engine: Engine) -> str | None:
         return MigrationContext.configure(connection).get_current_revision()
 
 
-def migrate(engine: Engine, *, copies: Path | None = None, to: str = "head") -> Path | None:
+def migrate(
+    engine: Engine, *, copies: Path | None = None, to: str = "head", head_file: Path | None = None
+) -> Path | None:
     """Bring the schema to revision `to` and return the copy of the SQLite file made before, if one was made.
 
     Args:
@@ -39,9 +46,12 @@ def migrate(engine: Engine, *, copies: Path | None = None, to: str = "head") -> 
         copies: folder for the copy; none is made of an empty database, nor of PostgreSQL, whose
             administrators take their own dumps.
         to: an Alembic revision; "head" is what this program needs.
+        head_file: where the head of the audit trail is noted. It is noted when rows that are there are linked, unless
+            another is: then the chain was undone without this program. It goes where the chain is undone.
 
     Raises:
         SchemaError: the database was written by a newer program.
+        OSError: the head cannot be noted.
     """
     configuration = _configuration(engine)
     scripts = ScriptDirectory.from_config(configuration)
@@ -58,11 +68,36 @@ def migrate(engine: Engine, *, copies: Path | None = None, to: str = "head") -> 
     copy = None
     if current is not None and copies is not None and engine.dialect.name == "sqlite":
         copy = _copy_sqlite(engine, copies, current)
+    was_chained = _is_chained(scripts, current)
+    noted = was_chained and head_file is not None and _fits(engine, head_file)
     if to == "base" or (to != "head" and current is not None and _is_older(scripts, to, current)):
         command.downgrade(configuration, to)
     else:
         command.upgrade(configuration, to)
+    if head_file is not None and current is not None:
+        is_chained = _is_chained(scripts, schema_revision(engine))
+        if is_chained and not was_chained:
+            with Session(engine) as session:
+                begin_head(head_file, trail_head(session))
+        elif noted and not is_chained:
+            head_file.unlink(missing_ok=True)
     return copy
+
+
+def _is_chained(scripts: ScriptDirectory, revision: str | None) -> bool:
+    return revision is not None and _is_older(scripts, CHAIN_REVISION, revision)
+
+
+def _fits(engine: Engine, head_file: Path) -> bool:
+    """Say whether what is noted is a row of the trail; a note that is not must go on showing that."""
+    try:
+        noted = read_head(head_file)
+    except ValueError:
+        return False
+    if noted is None:
+        return False
+    with engine.connect() as connection:
+        return noted == START or is_row(connection, noted)
 
 
 def _is_older(scripts: ScriptDirectory, revision: str, current: str) -> bool:

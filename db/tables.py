@@ -118,6 +118,19 @@ class Lease(SQLModel, table=True):
     until: datetime = Field(sa_type=UtcDateTime)
 
 
+class Act(SQLModel, table=True):
+    """A change that a browser asked for under this id, and what came of it: asked again, it is not made again.
+
+    It stands in the transaction of its change; `object_id` and `row_version` are what the change left.
+    """
+
+    account_id: str = Field(primary_key=True, foreign_key="account.id")
+    id: str = Field(primary_key=True)
+    at: datetime = Field(default_factory=utc_now, sa_type=UtcDateTime)
+    object_id: str
+    row_version: int
+
+
 class Slide(Row, table=True):
     """A whole-slide image, or a single image that was imported as one ROI (`kind` is `slide` or `image`).
 

@@ -67,7 +67,7 @@ class TrailCheck:
 
 @needs(Permission.VIEW_AUDIT)
 def verify_trail(workspace: Workspace) -> TrailCheck:
-    """Check every row, every link, the head outside the database, and the triggers."""
+    """Check every row, every link, the head outside the database, the triggers, and the texts that rows name."""
     rows, faults = verify_chain(workspace.engine, workspace.audit_head)
     with workspace.reading() as session:
         head = trail_head(session) if rows else START

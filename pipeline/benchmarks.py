@@ -145,6 +145,7 @@ def register_run(workspace: Workspace, path: Path, results: VqaResults, *, who: 
         "rotations": configuration.rotations,
         "is_language_model": results.provenance.model_is_language_model,
     }
+    new = {"complete": results.complete, "summary": summary}
     with workspace.writing() as session:
         run = session.exec(select(Run).where(Run.path == str(path))).first()
         if run is None:
@@ -159,8 +160,10 @@ def register_run(workspace: Workspace, path: Path, results: VqaResults, *, who: 
                 complete=results.complete,
                 summary=summary,
             )
-            record_event(session, who=who, action="register", row=run, new={"path": str(path)})
-        run.complete, run.summary = results.complete, summary
+            record_event(session, who=who, action="register", row=run, new={"path": str(path), **new})
+        elif (old := {"complete": run.complete, "summary": run.summary}) != new:
+            run.complete, run.summary = results.complete, summary
+            record_event(session, who=who, action="update", row=run, old=old, new=new)
         session.add(run)
         return run
 

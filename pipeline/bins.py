@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,13 +88,24 @@ def bin_candidates(
         former = select(Binning).where(Binning.organ == binning.organ, col(Binning.current))
         for old in session.exec(former):
             old.current = False
+            record_event(session, who=who, action="replace", row=old, old={"current": True}, new={"current": False})
         session.add(binning)
         session.flush()
+        record_event(session, who=who, action="bin", row=binning, new=_in_trail(binning))
         for (roi, _), label, distance in zip(rows, clusters.labels, clusters.distances, strict=True):
             row = session.get_one(Roi, roi.id)
+            before = _bin_in_trail(row)
             row.binning_id, row.bin, row.bin_distance = binning.id, int(label), float(distance)
-        record_event(session, who=who, action="bin", row=binning, new={"bins": binning.bins})
+            record_event(session, who=who, action="bin", row=row, old=before, new=_bin_in_trail(row))
     return binning
+
+
+def _in_trail(binning: Binning) -> dict[str, Any]:
+    return binning.model_dump(include={"organ", "encoder", "encoder_version", "seed", "bins", "sizes"})
+
+
+def _bin_in_trail(roi: Roi) -> dict[str, Any]:
+    return {"binning": roi.binning_id, "bin": roi.bin, "distance": roi.bin_distance}
 
 
 def features_path(workspace: Workspace, organ: str, encoder: Encoder) -> Path:

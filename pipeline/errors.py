@@ -37,8 +37,12 @@ class Standing:
     number: int = 0
 
 
-class ConflictError(InputError):
-    """Somebody else changed the object since it was read; `now` is how it stands."""
+class ChangedError(InputError):
+    """The object was changed since the person looked at it: nothing was done, they should look again."""
+
+
+class ConflictError(ChangedError):
+    """Somebody else changed a text since it was read; `now` is how it stands."""
 
     def __init__(self, message: str, now: Standing) -> None:
         super().__init__(message)

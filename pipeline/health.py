@@ -74,7 +74,7 @@ def _database(workspace: Workspace) -> Finding:
 def _audit_trail(workspace: Workspace) -> Finding:
     rows, found = verify_chain(workspace.engine, workspace.audit_head)
     if not found:
-        return Finding("audit trail", "ok", f"{rows:,} rows, head and triggers in order")
+        return Finding("audit trail", "ok", f"{rows:,} rows, head, triggers and texts in order")
     faults = [str(fault) for fault in found]
     return Finding(
         "audit trail",

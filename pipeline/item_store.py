@@ -14,6 +14,7 @@ from typing import Any
 from sqlmodel import Session, col, select
 
 from db import record_event
+from db.audit import document_digest
 from db.tables import GuessTrial, Item, ItemVersion, ModelCall
 from evaluation.items import (
     FreeText,
@@ -110,8 +111,9 @@ def store_drafts(
             )
             session.add(item)
             session.flush()
-            _add_version(session, item, content, provenance=provenance, reason=None, who=who)
-            record_event(session, who=who, action="generate", row=item, new={"format": content.format})
+            version = _add_version(session, item, content, provenance=provenance, reason=None, who=who)
+            new = {"format": content.format, **_text_in_trail(version)}
+            record_event(session, who=who, action="generate", row=item, new=new)
             if content.format == "free_text":
                 # VIPER section 3.2: free text is not filtered, the author validates it.
                 move(session, item, "passed", who=who)
@@ -148,6 +150,11 @@ def _add_version(
     return version
 
 
+def _text_in_trail(version: ItemVersion) -> dict[str, Any]:
+    """Return what the trail says of a text, which stays in its version: `audit verify` compares the two."""
+    return {"version": version.number, "text_sha256": document_digest(version.content)}
+
+
 def add_version(
     session: Session,
     item: Item,
@@ -158,8 +165,9 @@ def add_version(
     who: str,
 ) -> ItemVersion:
     """Add a version of an item in an open transaction and make it the current one."""
+    old = {"version": session.get_one(ItemVersion, item.current_version_id).number}
     version = _add_version(session, item, content, provenance=provenance, reason=reason, who=who)
-    record_event(session, who=who, action="version", row=item, new={"number": version.number}, reason=reason)
+    record_event(session, who=who, action="version", row=item, old=old, new=_text_in_trail(version), reason=reason)
     return version
 
 

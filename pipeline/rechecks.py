@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, select
 
+from db import record_event
 from db.tables import GuessTrial, Item, ItemVersion, Roi, Seed
 from evaluation.items import FreeText, KPrim, MultipleChoice
 from evaluation.items.prompts import PromptLibrary
@@ -138,9 +139,19 @@ def _store(
             return
         session.add_all(new)
         version = session.get_one(ItemVersion, version_id)
-        version.guess_verdict = verdict
+        before, version.guess_verdict = version.guess_verdict, verdict
         item = session.get_one(Item, version.item_id)
         if item.state != "escalated" or item.current_version_id != version_id or verdict == "incomplete":
+            # Elsewhere the item's new state says what came of the check.
+            record_event(
+                session,
+                who=who,
+                action="check",
+                row=item,
+                old={"version": version.number, "verdict": before},
+                new={"version": version.number, "verdict": verdict},
+                reason=reason,
+            )
             return
         move(session, item, "checking", who=who, reason="the check without the image was made again")
         if verdict == "passed":

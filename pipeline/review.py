@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlmodel import Session, col, select
 
-from db import new_id, record_event
+from db import new_id
 from db.tables import GuessTrial, Item, ItemVersion, ReviewDecision, Roi, Seed, Slide
 from evaluation.items import FreeText, KPrim, MultipleChoice, normalise_text
 from evaluation.items.prompts import PromptLibrary
-from evaluation.models import close_models
+from evaluation.models import run_models
 from pipeline.conflicts import standing_of_item
 from pipeline.errors import ConflictError, InputError, NotFoundError
 from pipeline.guessability import Checker, check_version
 from pipeline.ingest import checked_field
 from pipeline.item_store import add_version, content_of, escalate, load_checked_content, store_trials
+from pipeline.last_change import said_change
 from pipeline.model_choice import choose_models, prompt_folder
 from pipeline.permissions import Permission, needs
 from pipeline.seed_holds import process_hold
@@ -28,6 +28,9 @@ from pipeline.workspace import Workspace, operating_system_user
 
 REVIEWABLE = ("passed", "escalated")
 """States in which an item waits for a person."""
+
+TEXT_OF = "text_of"
+"""In a version's provenance: the version that first had this text, and whose image-free trials are its own."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,10 @@ class ItemEntry:
 
 @dataclass(frozen=True)
 class ItemHistory:
-    """Everything that happened to an item: versions oldest first, their trials, the decisions."""
+    """Everything that happened to an item: versions oldest first, their trials, the decisions.
+
+    A version that only brings an older text back has the trials of that text.
+    """
 
     versions: list[ItemVersion]
     trials: dict[str, list[GuessTrial]]
@@ -100,6 +106,9 @@ def item_history(workspace: Workspace, item_id: str) -> ItemHistory:
             select(GuessTrial).where(col(GuessTrial.item_version_id).in_(trials)).order_by(col(GuessTrial.trial))
         ):
             trials[trial.item_version_id].append(trial)
+        for version in versions:
+            if (checked := version.provenance.get(TEXT_OF)) is not None:
+                trials[version.id] = trials[checked] + trials[version.id]
         decisions = list(
             session.exec(
                 select(ReviewDecision).where(ReviewDecision.item_id == item_id).order_by(col(ReviewDecision.created_at))
@@ -108,14 +117,13 @@ def item_history(workspace: Workspace, item_id: str) -> ItemHistory:
     return ItemHistory(versions, trials, decisions)
 
 
-def _load(session: Session, item_id: str, expected_version: int | None) -> Item:
+def _load(session: Session, item_id: str, expected_version: int | None, who: str) -> Item:
     item = session.get(Item, item_id)
     if item is None:
         raise NotFoundError(f"There is no item {item_id} in this workspace.")
     if expected_version is not None and item.row_version != expected_version:
         raise ConflictError(
-            f"Item {item_id} was changed at {item.changed_at.astimezone():%H:%M:%S} and is {item.state} now. "
-            "Nothing was saved; look at it again.",
+            f"{said_change(session, item, who=who)} Nothing was saved; look at it again.",
             standing_of_item(session, item),
         )
     return item
@@ -154,11 +162,16 @@ def decide(
     if decision == "reject" and not note:
         raise InputError("A rejection needs a note that says what is wrong")
     with workspace.writing() as session:
-        item = _load(session, item_id, expected_version)
+        item = _load(session, item_id, expected_version, who)
         _record(session, item, decision, who=who, note=note, recorded_by=recorded_by)
         move(session, item, "in_review", who=who)
-        move(session, item, targets[decision], who=who, reason=note or None)
+        move(session, item, targets[decision], who=who, reason=note or None, about=_text_of(session, item))
         return item
+
+
+def _text_of(session: Session, item: Item) -> dict[str, int]:
+    """Return which text a decision is on, for the audit trail."""
+    return {"version": session.get_one(ItemVersion, item.current_version_id).number}
 
 
 def _record(session: Session, item: Item, decision: str, *, who: str, note: str, recorded_by: str) -> None:
@@ -177,14 +190,15 @@ def _record(session: Session, item: Item, decision: str, *, who: str, note: str,
 
 
 @needs(Permission.DECIDE_ITEMS)
-def undo_decision(workspace: Workspace, item_id: str, *, who: str) -> Item:
+def undo_decision(workspace: Workspace, item_id: str, *, who: str, expected_version: int | None = None) -> Item:
     """Take back the last approval or rejection of an item; the decision stays in its history.
 
     Raises:
         InputError: there is nothing to take back, or the item is released.
+        ConflictError: the item was changed since `expected_version` was seen.
     """
     with workspace.writing() as session:
-        item = _load(session, item_id, None)
+        item = _load(session, item_id, expected_version, who)
         last = session.exec(
             select(ReviewDecision)
             .where(ReviewDecision.item_id == item_id, ReviewDecision.decision != "undo")
@@ -193,7 +207,14 @@ def undo_decision(workspace: Workspace, item_id: str, *, who: str) -> Item:
         if last is None or item.state not in ("approved", "rejected"):
             raise InputError(f"Item {item_id} is {item.state}: there is no decision to take back")
         _record(session, item, "undo", who=who, note="", recorded_by="app")
-        move(session, item, last.state_before, who=who, reason=f"{last.decision} taken back")
+        move(
+            session,
+            item,
+            last.state_before,
+            who=who,
+            reason=f"{last.decision} taken back",
+            about=_text_of(session, item),
+        )
         return item
 
 
@@ -236,7 +257,7 @@ def _store_edit(
 ) -> tuple[Item, str]:
     """Store the new version and return the item, as it then is, with its organ."""
     with workspace.writing() as session:
-        item = _load(session, item_id, expected_version)
+        item = _load(session, item_id, expected_version, who)
         if item.format != content.format:
             raise InputError(f"Item {item_id} is {item.format}; the new text is {content.format}")
         before = session.get_one(ItemVersion, item.current_version_id)
@@ -244,7 +265,7 @@ def _store_edit(
             raise InputError("The text is unchanged; no new version was made")
         _record(session, item, "revise", who=who, note=note, recorded_by="app")
         move(session, item, "in_review", who=who)
-        move(session, item, "revise", who=who, reason=note or None)
+        move(session, item, "revise", who=who, reason=note or None, about=_text_of(session, item))
         add_version(
             session,
             item,
@@ -265,9 +286,56 @@ def _check_edit(workspace: Workspace, item: Item, organ: str, checker: str, who:
         escalate(workspace, item_id=item.id, reason=reason, who=who)
         raise
     with workspace.writing() as session:
-        item = _load(session, item.id, None)
+        item = _load(session, item.id, None, who)
         if item.state == "guessable":
             move(session, item, "escalated", who=who, reason="the edited text is guessed without the image")
+        return item
+
+
+def edit_to_undo(item: Item, history: ItemHistory, *, who: str) -> ItemVersion | None:
+    """Return the version that `undo_edit` brings back: the one before the person's own last edit, if that stands."""
+    current, before = history.versions[-1], {version.id: version for version in history.versions}
+    if item.state not in REVIEWABLE or current.provenance.get("written_by") != who or TEXT_OF in current.provenance:
+        return None
+    return before.get(current.parent_id or "")
+
+
+@needs(Permission.EDIT_ITEMS)
+def undo_edit(workspace: Workspace, item_id: str, *, who: str, expected_version: int | None = None) -> Item:
+    """Take back the person's own last edit: the text before it is a new version, with its verdict and state.
+
+    The verdict is about the text, which was checked as it is: no model is asked again.
+
+    Raises:
+        InputError: the text that stands is no edit of this person, or the item does not wait for a decision.
+        ConflictError: the item was changed since `expected_version` was seen.
+    """
+    with workspace.writing() as session:
+        item = _load(session, item_id, expected_version, who)
+        current = session.get_one(ItemVersion, item.current_version_id)
+        versions = [session.get_one(ItemVersion, current.parent_id)] if current.parent_id else []
+        before = edit_to_undo(item, ItemHistory([*versions, current], {}, []), who=who)
+        if before is None:
+            raise InputError(f"Item {item_id} is {item.state}, and its text is no edit of yours that can be taken back")
+        edit = session.exec(
+            select(ReviewDecision)
+            .where(ReviewDecision.item_version_id == before.id, ReviewDecision.decision == "revise")
+            .order_by(col(ReviewDecision.created_at).desc())
+        ).first()
+        _record(session, item, "undo", who=who, note=f"back to v{before.number}", recorded_by="app")
+        move(session, item, "in_review", who=who)
+        move(session, item, "revise", who=who, reason=f"edit v{current.number} taken back")
+        version = add_version(
+            session,
+            item,
+            content_of(before),
+            provenance={"written_by": who, TEXT_OF: before.provenance.get(TEXT_OF, before.id)},
+            reason=f"v{current.number} taken back: the text of v{before.number} again",
+            who=who,
+        )
+        version.guess_verdict = before.guess_verdict
+        state = edit.state_before if edit is not None else "escalated"
+        move(session, item, state, who=who, reason=f"as v{before.number} was" if state == "escalated" else None)
         return item
 
 
@@ -276,16 +344,13 @@ def check_stored_version(workspace: Workspace, version_id: str, *, organ: str, c
     """Run the image-free check of one stored version in this process and store its trials and verdict."""
 
     async def run() -> None:
-        try:
-            result = await check_version(
-                load_checked_content(workspace, version_id),
-                version_id=version_id,
-                checker=Checker(checker, PromptLibrary(prompt_folder(workspace)), organ, workspace.settings.audience),
-                steps=ForegroundSteps(workspace.settings.model_concurrency),
-                who=who,
-            )
-        finally:
-            await close_models()
+        result = await check_version(
+            load_checked_content(workspace, version_id),
+            version_id=version_id,
+            checker=Checker(checker, PromptLibrary(prompt_folder(workspace)), organ, workspace.settings.audience),
+            steps=ForegroundSteps(workspace.settings.model_concurrency),
+            who=who,
+        )
         store_trials(
             workspace,
             version_id=version_id,
@@ -295,7 +360,7 @@ def check_stored_version(workspace: Workspace, version_id: str, *, organ: str, c
             who=who,
         )
 
-    asyncio.run(run())
+    run_models(run())
 
 
 @needs(Permission.DECIDE_ITEMS)
@@ -341,7 +406,6 @@ def withdraw_item(
     if not reason:
         raise InputError("Say why the item is withdrawn")
     with workspace.writing() as session:
-        item = _load(session, item_id, expected_version)
+        item = _load(session, item_id, expected_version, who)
         move(session, item, "withdrawn", who=who, reason=reason)
-        record_event(session, who=who, action="withdraw", row=item, reason=reason)
         return item

@@ -132,8 +132,12 @@ def _store(workspace: Workspace, path: Path, planned: list[_Planned], who: str) 
             if plan.image_slide is not None:
                 if plan.image_slide.content_sha256 in taken:
                     raise InputError(f"{path}: {plan.image_slide.name} was imported by somebody else at this moment")
-                session.add(plan.image_slide)
+                slide = plan.image_slide
+                session.add(slide)
                 session.flush()
+                record_event(
+                    session, who=who, action="import", row=slide, new={"name": slide.name, "organ": slide.organ}
+                )
             elif _place(plan.roi) in taken:
                 raise InputError(f"{path}: a place was made a ROI by somebody else at this moment; import again")
             session.add(plan.roi)

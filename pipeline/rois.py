@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from sqlmodel import Session, col, func, select
 
 from db import new_id
-from db.tables import Binning, Roi, Seed, Slide
+from db.tables import AuditEvent, Binning, Roi, Seed, Slide
 from evaluation.encoders import pick_spread
 from evaluation.slides import (
     Region,
@@ -21,8 +22,9 @@ from evaluation.slides import (
     mpp_of_magnification,
     sample_regions,
 )
-from pipeline.errors import InputError, NotFoundError
+from pipeline.errors import ChangedError, InputError, NotFoundError
 from pipeline.ingest import list_slides, organ_name
+from pipeline.last_change import require_unchanged, said_change
 from pipeline.permissions import Permission, needs
 from pipeline.progress import Progress, silent
 from pipeline.roi_images import open_added_slide, read_roi, thumbnail_region
@@ -32,6 +34,17 @@ from pipeline.workspace import Workspace, write_atomically
 MAX_CANDIDATES = 20_000
 MIN_ROI_SIZE = 32
 MAX_ROI_SIZE = 4_096
+
+MAX_CHOICES = 50
+"""So many of a person's last choices are offered to be taken back."""
+
+TAKEN_BACK = "taken back"
+"""The audit trail's reason for a state that a ROI went back to."""
+
+ACROSS_BINS = "picked across the bins"
+"""The audit trail's reason for a ROI that no person chose one by one."""
+
+_LIVE_SEEDS = select(Seed.roi_id).where(col(Seed.withdrawn_at).is_(None), Seed.state != "dropped")
 
 
 @dataclass(frozen=True)
@@ -239,12 +252,22 @@ def current_binning(workspace: Workspace, organ: str) -> Binning | None:
 
 
 @needs(Permission.CHOOSE_ROIS)
-def select_roi(workspace: Workspace, roi_id: str, *, who: str) -> Roi:
+def select_roi(
+    workspace: Workspace, roi_id: str, *, who: str, reason: str | None = None, expected_version: int | None = None
+) -> Roi:
     """Select a ROI: its image is read at full size, stored as PNG, and it joins the seed queue.
+
+    Args:
+        workspace: where.
+        roi_id: which one.
+        who: the account that selects it.
+        reason: for the audit trail.
+        expected_version: the row version that the person saw.
 
     Raises:
         SlideError: the slide cannot be read any more.
         InputError: the ROI is selected already.
+        ChangedError: the ROI was changed since `expected_version` was seen.
     """
     roi, slide = get_roi(workspace, roi_id)
     if roi.image_path is None and roi.state != "selected":
@@ -256,36 +279,48 @@ def select_roi(workspace: Workspace, roi_id: str, *, who: str) -> Roi:
         image_path, image_sha256 = roi.image_path or "", roi.image_sha256
     with workspace.writing() as session:
         row = _row(session, roi_id)
-        move(session, row, "selected", who=who)
+        require_unchanged(session, row, expected_version, who=who)
+        move(session, row, "selected", who=who, reason=reason)
         row.image_path, row.image_sha256 = image_path, image_sha256
     return row
 
 
 @needs(Permission.CHOOSE_ROIS)
-def reject_roi(workspace: Workspace, roi_id: str, *, who: str, reason: str | None = None) -> Roi:
-    """Take a ROI out of the candidates; it can come back with `return_roi`."""
-    return _move_roi(workspace, roi_id, "rejected", who, reason)
+def reject_roi(
+    workspace: Workspace, roi_id: str, *, who: str, reason: str | None = None, expected_version: int | None = None
+) -> Roi:
+    """Take a ROI out of the candidates; it can come back with `return_roi`.
+
+    Raises:
+        InputError: the ROI is rejected already, or has seeds, which would lose their image.
+        ChangedError: the ROI was changed since `expected_version` was seen.
+    """
+    with workspace.writing() as session:
+        row = _row(session, roi_id)
+        require_unchanged(session, row, expected_version, who=who)
+        _keep_image_of_seeds(session, row)
+        move(session, row, "rejected", who=who, reason=reason)
+    return row
 
 
 @needs(Permission.CHOOSE_ROIS)
-def return_roi(workspace: Workspace, roi_id: str, *, who: str) -> Roi:
-    """Undo a selection or a rejection.
+def return_roi(workspace: Workspace, roi_id: str, *, who: str, expected_version: int | None = None) -> Roi:
+    """Take back the person's own last selection or rejection of a ROI: it returns to the state before that.
 
     Raises:
-        InputError: the ROI has seeds, which would lose their image.
+        InputError: the person has chosen nothing about it, or it has seeds, which would lose their image.
+        ChangedError: somebody else chose since, or the ROI was changed since `expected_version` was seen.
     """
-    return _move_roi(workspace, roi_id, "candidate", who, None)
-
-
-def _move_roi(workspace: Workspace, roi_id: str, to: str, who: str, reason: str | None) -> Roi:
     with workspace.writing() as session:
         row = _row(session, roi_id)
-        live = select(func.count()).where(
-            Seed.roi_id == roi_id, col(Seed.withdrawn_at).is_(None), Seed.state != "dropped"
-        )
-        if row.state == "selected" and session.exec(live).one():
-            raise InputError(f"ROI {roi_id} has a seed question; drop the seed first")
-        move(session, row, to, who=who, reason=reason)
+        require_unchanged(session, row, expected_version, who=who)
+        standing = _state_changes(session, [roi_id]).get(roi_id)
+        if not standing:
+            raise InputError(f"ROI {roi_id} is {row.state}: there is no choice to take back")
+        if standing[-1].who != who:
+            raise ChangedError(f"{said_change(session, row, who=who)} Only your own choice can be taken back.")
+        _keep_image_of_seeds(session, row)
+        move(session, row, str((standing[-1].old or {})["state"]), who=who, reason=TAKEN_BACK)
     return row
 
 
@@ -294,6 +329,74 @@ def _row(session: Session, roi_id: str) -> Roi:
     if row is None:
         raise NotFoundError(f"There is no ROI {roi_id} in this workspace.")
     return row
+
+
+def _keep_image_of_seeds(session: Session, row: Roi) -> None:
+    if row.state == "selected" and session.exec(_LIVE_SEEDS.where(Seed.roi_id == row.id).limit(1)).first() is not None:
+        raise InputError(f"ROI {row.id} has a seed question; drop the seed first")
+
+
+def _state_changes(session: Session, roi_ids: Collection[str]) -> dict[str, list[AuditEvent]]:
+    """Return the changes of ROIs' states, by ROI, that were not taken back; the last one of each stands."""
+    changes = (
+        select(AuditEvent)
+        .where(col(AuditEvent.object_id).in_(roi_ids), AuditEvent.object_type == "roi", AuditEvent.action == "state")
+        .order_by(col(AuditEvent.sequence))
+    )
+    standing: dict[str, list[AuditEvent]] = {}
+    for change in session.exec(changes):
+        of_roi = standing.setdefault(change.object_id, [])
+        if change.reason == TAKEN_BACK and of_roi:
+            of_roi.pop()
+        else:
+            of_roi.append(change)
+    return standing
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A person's selection or rejection of a ROI that still stands, and the state that it would return to.
+
+    `roi` is how the ROI stands now.
+    """
+
+    roi: Roi
+    before: str
+    at: datetime
+
+
+@needs(Permission.CHOOSE_ROIS)
+def own_choices(workspace: Workspace, *, organ: str) -> list[Choice]:
+    """Return the actor's last choices about an organ's ROIs that `return_roi` can take back, the last one at the end.
+
+    Each ROI is there once, for its last choice. What somebody else has changed since is not in it, nor what was
+    picked across the bins, nor a ROI that has a seed by now.
+    """
+    name = workspace.actor.name
+    touched = (
+        select(Roi)
+        .join(AuditEvent, col(AuditEvent.object_id) == Roi.id)
+        .where(
+            AuditEvent.who == name,
+            AuditEvent.object_type == "roi",
+            AuditEvent.action == "state",
+            col(AuditEvent.reason).is_(None) | (col(AuditEvent.reason) != ACROSS_BINS),
+            Roi.organ == organ_name(organ),
+            col(Roi.withdrawn_at).is_(None),
+            col(Roi.id).not_in(_LIVE_SEEDS),
+        )
+        .group_by(col(Roi.id))
+        .order_by(func.max(AuditEvent.sequence).desc())
+        .limit(MAX_CHOICES)
+    )
+    with workspace.reading() as session:
+        rois = {roi.id: roi for roi in session.exec(touched)}
+        last = [changes[-1] for changes in _state_changes(session, rois).values() if changes]
+    own = [change for change in last if change.who == name and change.reason != ACROSS_BINS]
+    return [
+        Choice(rois[change.object_id], str((change.old or {})["state"]), change.at)
+        for change in sorted(own, key=lambda change: change.sequence)
+    ]
 
 
 @needs(Permission.CHOOSE_ROIS)
@@ -328,7 +431,7 @@ def select_across_bins(
     unreadable: dict[str, str] = {}
     for number, roi in enumerate(chosen, start=1):
         try:
-            selected.append(select_roi(workspace, roi.id, who=who))
+            selected.append(select_roi(workspace, roi.id, who=who, reason=ACROSS_BINS))
         except SlideError as error:
             unreadable.setdefault(roi.slide_id, str(error))
         except InputError:

@@ -14,6 +14,7 @@ from pipeline.conflicts import seed_texts, standing_of_seed
 from pipeline.csv_tables import read_table
 from pipeline.errors import ConflictError, InputError, NotFoundError
 from pipeline.ingest import checked_field
+from pipeline.last_change import require_unchanged, said_change
 from pipeline.permissions import Permission, needs
 from pipeline.states import move
 from pipeline.workspace import Workspace
@@ -98,8 +99,8 @@ def save_seed(
         seed = get_seed_row(session, seed_id)
         if expected_version is not None and seed.row_version != expected_version:
             raise ConflictError(
-                f"{seed.author} changed this seed at {seed.changed_at.astimezone():%H:%M:%S} to: "
-                f"{seed.question} - {seed.answer}. Your text was not saved; compare and save again.",
+                f"{said_change(session, seed, who=who)} It says now: {seed.question} - {seed.answer}. "
+                "Your text was not saved; compare and save again.",
                 standing_of_seed(session, seed),
             )
         if seed.state not in ("written", "failed", "dropped"):
@@ -144,13 +145,21 @@ def get_seed_row(session: Session, seed_id: str) -> Seed:
 
 
 @needs(Permission.WRITE_SEEDS)
-def drop_seed(workspace: Workspace, seed_id: str, *, reason: str, who: str) -> Seed:
-    """Drop a seed with a reason; its items are withdrawn with it. `restore_seed` takes it back."""
+def drop_seed(
+    workspace: Workspace, seed_id: str, *, reason: str, who: str, expected_version: int | None = None
+) -> Seed:
+    """Drop a seed with a reason; its items are withdrawn with it for good. `restore_seed` takes the seed back.
+
+    Raises:
+        InputError: no reason is given, the seed is being worked on or dropped already, or an item of it is released.
+        ChangedError: the seed was changed since `expected_version` was seen.
+    """
     reason = normalise_text(reason)
     if not reason:
         raise InputError("Say why the seed is dropped")
     with workspace.writing() as session:
         seed = get_seed_row(session, seed_id)
+        require_unchanged(session, seed, expected_version, who=who)
         items = session.exec(select(Item).where(Item.seed_id == seed_id, Item.state != "withdrawn")).all()
         if any(item.state == "released" for item in items):
             raise InputError(f"Items of seed {seed_id} are released; withdraw them from the release first")
@@ -161,10 +170,16 @@ def drop_seed(workspace: Workspace, seed_id: str, *, reason: str, who: str) -> S
 
 
 @needs(Permission.WRITE_SEEDS)
-def restore_seed(workspace: Workspace, seed_id: str, *, who: str) -> Seed:
-    """Undo a drop: the seed is written again and can be given to the generator."""
+def restore_seed(workspace: Workspace, seed_id: str, *, who: str, expected_version: int | None = None) -> Seed:
+    """Undo a drop: the seed is written again and can be given to the generator.
+
+    Raises:
+        InputError: the seed is not dropped.
+        ChangedError: the seed was changed since `expected_version` was seen.
+    """
     with workspace.writing() as session:
         seed = get_seed_row(session, seed_id)
+        require_unchanged(session, seed, expected_version, who=who)
         move(session, seed, "written", who=who)
         return seed
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from sqlmodel import Session
 
@@ -71,8 +71,24 @@ _TABLES: Mapping[type, Mapping[str, frozenset[str]]] = {
 }
 
 
-def move(session: Session, row: Roi | Seed | Item, to: str, *, who: str, reason: str | None = None) -> None:
+def move(
+    session: Session,
+    row: Roi | Seed | Item,
+    to: str,
+    *,
+    who: str,
+    reason: str | None = None,
+    about: Mapping[str, Any] | None = None,
+) -> None:
     """Change a row's state and write the audit row, in the open transaction.
+
+    Args:
+        session: the transaction.
+        row: what changes.
+        to: its new state.
+        who: who changes it.
+        reason: why.
+        about: what else the audit row says of the new state, such as the version that a decision is on.
 
     Raises:
         InputError: the change is not in the table.
@@ -81,7 +97,8 @@ def move(session: Session, row: Roi | Seed | Item, to: str, *, who: str, reason:
     if to not in _TABLES[type(row)].get(row.state, frozenset()):
         allowed = ", ".join(sorted(_TABLES[type(row)].get(row.state, ()))) or "nothing"
         raise InputError(f"{what} {row.id} is {row.state}; it can become {allowed}, not {to}")
-    record_event(session, who=who, action="state", row=row, old={"state": row.state}, new={"state": to}, reason=reason)
+    new = {"state": to, **(about or {})}
+    record_event(session, who=who, action="state", row=row, old={"state": row.state}, new=new, reason=reason)
     row.state = to
     if not isinstance(row, Roi):
         row.reason = reason

@@ -1,6 +1,10 @@
-"""Which files in a workspace its rows refer to: pictures of slides, candidates and ROIs."""
+"""The files of a workspace: which ones its rows refer to, and how one is written that must survive a power cut."""
 
 from __future__ import annotations
+
+import os
+import uuid
+from pathlib import Path
 
 from sqlmodel import Session, select
 
@@ -22,3 +26,31 @@ def referenced_files(session: Session) -> dict[str, str]:
         found[f"slides/{identifier}/tissue.png"] = f"tissue mask of slide {name}"
         found[f"slides/{identifier}/thumbnail.png"] = f"thumbnail of slide {name}"
     return found
+
+
+def write_durably(path: Path, data: bytes) -> None:
+    """Write a small file whole; after the return a power cut does not lose it. Before, what was there stays.
+
+    Raises:
+        OSError: it cannot be written; nothing unfinished is left.
+    """
+    unfinished = path.with_suffix(f".{uuid.uuid4().hex}")
+    try:
+        with unfinished.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    except OSError:
+        unfinished.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the disk keep the names in a folder, so that a file that was renamed is there after a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

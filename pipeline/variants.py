@@ -12,7 +12,7 @@ from sqlmodel import col, select
 from db import new_id
 from db.tables import Seed
 from evaluation.items.generation import generation_request, read_variants
-from evaluation.models import close_models, is_offline
+from evaluation.models import is_offline, run_models
 from pipeline.errors import InputError
 from pipeline.item_store import provenance_of, store_drafts
 from pipeline.jobs import release_ended_seeds
@@ -132,13 +132,10 @@ def generate_items(
             report.results.append(result)
             progress(len(report.results), len(ids), f"{seed_id} {result.state}")
 
-        try:
-            await asyncio.gather(*(one(seed_id) for seed_id in ids))
-        finally:
-            await close_models()
+        await asyncio.gather(*(one(seed_id) for seed_id in ids))
 
     with process_hold(workspace) as holder:
-        asyncio.run(run(holder))
+        run_models(run(holder))
     return report
 
 

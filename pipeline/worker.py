@@ -50,6 +50,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 PROGRESS_INTERVAL_S = 0.5
+TAKE_OVER_S = 10
 MAX_WORKERS_PER_HOST = 16
 
 _log = logging.getLogger(__name__)
@@ -374,7 +375,10 @@ def run_worker(workspace: Workspace, *, stop: Event, queue: QueueChoice = "all")
             polling_interval_sec=0.3,
         )
         _log.info("worker %s waits for %s of %s", slot, " and ".join(QUEUES[queue]), workspace.root)
-        stop.wait()
+        while True:
+            _take_over(workspace, slot)
+            if stop.wait(TAKE_OVER_S):
+                break
     finally:
         DBOS.destroy()
         lock.close()
@@ -393,11 +397,35 @@ def _worker_name(workspace: Workspace, slot: int) -> str:
 def _take_slot(workspace: Workspace) -> tuple[int, IO[str]]:
     """Return the lowest free worker number of this host, held by a lock that ends with the process."""
     for slot in range(MAX_WORKERS_PER_HOST):
-        lock = (workspace.cache / f"worker-{_worker_name(workspace, slot)}.lock").open("w")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            lock.close()
-            continue
-        return slot, lock
+        if (lock := _lock_slot(workspace, slot)) is not None:
+            return slot, lock
     raise InputError(f"{MAX_WORKERS_PER_HOST} workers run on this machine already")
+
+
+def _lock_slot(workspace: Workspace, slot: int) -> IO[str] | None:
+    """Return the lock of a worker number, or None where a worker has it."""
+    lock = (workspace.cache / f"worker-{_worker_name(workspace, slot)}.lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        return None
+    return lock
+
+
+def _take_over(workspace: Workspace, own: int) -> None:
+    """Give what this host's workers left undone that have ended back to the queues.
+
+    A killed worker's work is found again by the next one of its number. Where two were at work and one is started
+    again, nobody would have the other number.
+    """
+    for slot in range(MAX_WORKERS_PER_HOST):
+        name = _worker_name(workspace, slot)
+        if slot == own or not (workspace.cache / f"worker-{name}.lock").exists():
+            continue
+        if (lock := _lock_slot(workspace, slot)) is None:
+            continue
+        # Held meanwhile, so that no worker of this number starts and its work is not taken from under it.
+        with lock:
+            for handle in DBOS._recover_pending_workflows([name]):
+                _log.warning("worker %s has ended: %s goes on here", slot, handle.get_workflow_id())

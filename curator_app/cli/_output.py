@@ -123,15 +123,10 @@ def in_words(error: Exception) -> str | None:
     """Return what to tell a person of an error that is no fault of the program, else None."""
     if is_input_error(error):
         return str(error)
-    if isinstance(error, OSError) and error.strerror:
-        place = f"{error.filename}: " if error.filename is not None else ""
-        return f"{place}{error.strerror}. What was finished is kept."
-    if "sqlalchemy" in sys.modules:
-        from sqlalchemy.exc import OperationalError
+    from pipeline.troubles import trouble_of
 
-        if isinstance(error, OperationalError):
-            return f"The database cannot be used now: {error.orig}. What was finished is kept."
-    return None
+    trouble = trouble_of(error)
+    return trouble.in_words if trouble is not None else None
 
 
 def check_choice(option: str, value: str | None, known: Collection[str]) -> None:

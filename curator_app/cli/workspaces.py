@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import signal
+import sys
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -91,6 +92,7 @@ def worker(
             "PostgreSQL."
         ),
     ] = Queue.ALL,
+    until_stdin_ends: Annotated[bool, typer.Option(hidden=True)] = False,
     workspace: WorkspaceOption = None,
 ) -> None:
     """Run queued jobs until stopped; `serve` starts one of its own."""
@@ -103,9 +105,17 @@ def worker(
         stop = Event()
         for name in (signal.SIGINT, signal.SIGTERM):
             signal.signal(name, lambda *_: stop.set())
+        if until_stdin_ends:
+            # A server that is killed cannot end its worker: the pipe that ends with it does.
+            Thread(target=_stop_with_stdin, args=(stop,), daemon=True).start()
         waits_for = {"all": "jobs", "jobs": "whole jobs", "seeds": "seeds and items of jobs"}[queue.value]
         to_stderr(f"The worker waits for {waits_for} of {opened.root}.")
         run_worker(opened, stop=stop, queue=queue.value)
+
+
+def _stop_with_stdin(stop: Event) -> None:
+    sys.stdin.buffer.read()
+    stop.set()
 
 
 def demo(

@@ -1,4 +1,4 @@
-"""Browser components (keys, text field, slide viewer, ROI image, ROI picker, slide list), each with its own script."""
+"""Browser components (keys, text field, slide viewer, ROI picker, ...), each with its own script."""
 
 from curator_app.components._keyboard import Key, keyboard
 from curator_app.components._leave import leave_for
@@ -7,8 +7,10 @@ from curator_app.components._picker import (
     PickerBin,
     PickerCandidate,
     PickerPage,
+    PickerUndo,
     roi_picker,
 )
+from curator_app.components._saver import Save, is_new_here, save_first, take_act, take_unheard
 from curator_app.components._sign_out import sign_out_button
 from curator_app.components._slide_list import SlideCard, slide_list
 from curator_app.components._text_field import DraftField, put_text, text_field, text_of
@@ -21,17 +23,23 @@ __all__ = [
     "PickerBin",
     "PickerCandidate",
     "PickerPage",
+    "PickerUndo",
     "RoiBox",
+    "Save",
     "SlideCard",
     "ViewedSlide",
+    "is_new_here",
     "keyboard",
     "leave_for",
     "put_text",
     "roi_image",
     "roi_picker",
+    "save_first",
     "sign_out_button",
     "slide_list",
     "slide_viewer",
+    "take_act",
+    "take_unheard",
     "text_field",
     "text_of",
 ]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, replace
+from datetime import datetime
+from html import escape
 
 import streamlit as st
 
 from curator_app.components._assets import component_from
-from curator_app.drafts import DraftStore
+from curator_app.drafts import DraftStore, OtherText
 from curator_app.session import workspace
+from curator_app.troubles import not_needed
 
 _mount = component_from("text_field")
 
@@ -73,7 +76,10 @@ def text_field(
     def handed_over() -> None:
         _hold(key)
         typed = st.session_state[at].get("typed") or {}
-        if kept is not None:
+        # The browser sends it as well, until it is kept, and the field says how that stands.
+        with not_needed("A text could not be kept as a draft"):
+            if kept is None:
+                return
             DraftStore(workspace()).receive(
                 kept.draft, kept.writing, {kept.field: text_of(key)}, number=int(typed.get("number") or 0)
             )
@@ -97,6 +103,8 @@ def text_field(
             "draft": {**place, "field": kept.field} if place and kept else None,
         },
     )
+    if kept is not None:
+        _offer_others(key, kept)
     return _hold(key).text
 
 
@@ -132,7 +140,36 @@ def _open(key: str, at: str, own: str, kept: DraftField | None) -> None:
     text = DraftStore(workspace()).read(kept.draft).fields.get(kept.field) if kept else None
     if text is not None and text != held.text:
         held = replace(held, text=text, revision=uuid.uuid4().hex)
+    if kept is not None and text is not None:
+        with not_needed("Which tab goes on with a draft could not be noted"):
+            DraftStore(workspace()).take_over(kept.draft, kept.field, kept.writing)
     _put(key, replace(held, at=at))
+
+
+def _offer_others(key: str, kept: DraftField) -> None:
+    """Show what was typed into this field in another tab and is not in it; one may be put in for the other."""
+    for number, other in enumerate(DraftStore(workspace()).read(kept.draft).others):
+        if other.field != kept.field or other.writing == kept.writing:
+            continue
+        when = datetime.fromisoformat(other.at).astimezone()
+        with st.container(key=f"{key}_other_{number}", gap="xsmall"):
+            st.html(
+                f'<p class="hc-facts" role="note">You also typed here, in another tab ({when:%Y-%m-%d %H:%M}): '
+                f"<q>{escape(other.text)}</q></p>"
+            )
+            with st.container(horizontal=True):
+                st.button("Put it in", key=f"{key}_put_{number}", on_click=_put_other, args=(key, kept, other))
+                st.button(
+                    "Forget it",
+                    key=f"{key}_forget_{number}",
+                    on_click=DraftStore(workspace()).forget_other,
+                    args=(kept.draft, other),
+                )
+
+
+def _put_other(key: str, kept: DraftField, other: OtherText) -> None:
+    DraftStore(workspace()).use_other(kept.draft, other, kept.writing, instead_of=text_of(key))
+    put_text(key, other.text)
 
 
 def _hold(key: str) -> _Held:

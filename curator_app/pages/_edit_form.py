@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -29,9 +28,6 @@ _KIND, _NOTE, _SAVE = "edit", "note", "save_edit"
 
 _NO_VERSION = 0
 """A row version that none has: an edit of an older version is a conflict whatever the item's row version is."""
-
-_one_check_at_a_time = threading.Lock()
-"""The model library hangs when two threads of one process call it at once."""
 
 
 @dataclass(frozen=True)
@@ -204,13 +200,13 @@ def _save(edit: Editing, content: Content, note: str, row_version: int) -> str |
         ModelConfigurationError: the checker cannot be called.
     """
     try:
-        with st.spinner("Saving, then asking the checker three times without the image"), _one_check_at_a_time:
+        with st.spinner("Saving, then asking the checker three times without the image"):
             item = _stored(edit, content, note, row_version)
     except ConflictError as error:
         return _conflict(edit, content, note, error.now)
     end_writing(edit.draft)
     _, version, _ = load_item(workspace(), edit.item_id)
-    return f"✎ Saved as v{version.number}: {mark(item.state)}"
+    return f"✎ Saved as v{version.number}: {mark(item.state)}. Undo goes back to v{version.number - 1}."
 
 
 def _stored(edit: Editing, content: Content, note: str, row_version: int) -> Item:

@@ -6,10 +6,12 @@ from html import escape
 
 import streamlit as st
 
+from curator_app.components import text_field
 from curator_app.components.people_html import role_words
 from curator_app.layout import plain, show_problems
 from curator_app.pages._invite import role_boxes, show_link
 from curator_app.session import who, workspace
+from curator_app.writings import draft_field, end_writing
 from pipeline.errors import InputError
 from pipeline.people import PersonRow, close_account, end_sessions_of, reset_link, set_roles, unlock
 
@@ -58,11 +60,14 @@ def roles_dialog(person: PersonRow) -> None:
     with st.form("roles_form", border=False):
         roles = role_boxes(f"roles_{person.name}", person.roles)
         sent = st.form_submit_button("Save the roles", type="primary", key="roles_save")
-    st.html('<p class="hc-facts">Counts at once, in all sessions. What the person did so far stays as it is.</p>')
+    st.html(
+        '<p class="hc-facts">Counts at once, in all sessions. What the person did so far stays as it is. '
+        "There is no undo: give the former roles again.</p>"
+    )
     if not sent:
         return
     try:
-        set_roles(workspace(), person.name, roles=roles, who=who())
+        set_roles(workspace(), person.name, roles=roles, who=who(), expected_version=person.row_version)
     except InputError as error:
         show_problems(error)
         return
@@ -122,15 +127,22 @@ def close_dialog(person: PersonRow) -> None:
         f"person sent no longer work. What they wrote, decided and answered stays under {plain(person.name)} and "
         f"{plain(person.pseudonym)}. There is no undo."
     )
-    with st.form("close_form", border=False):
-        reason = st.text_input("Why (for the audit trail)", key="close_reason")
-        forget = st.checkbox("Also erase the name that colleagues see", key="close_forget")
-        sent = st.form_submit_button("Close this account", type="primary", key="close_now")
-    if not sent:
+    draft = f"close_{person.pseudonym.replace('-', '_')}"
+    reason = text_field("Why (for the audit trail)", key=f"{draft}_reason", kept=draft_field(draft, "reason"))
+    forget = st.checkbox("Also erase the name that colleagues see", key="close_forget")
+    if not st.button("Close this account", type="primary", key="close_now"):
         return
     try:
-        close_account(workspace(), person.name, reason=str(reason or ""), who=who(), forget_name=bool(forget))
+        close_account(
+            workspace(),
+            person.name,
+            reason=reason,
+            who=who(),
+            forget_name=bool(forget),
+            expected_version=person.row_version,
+        )
     except InputError as error:
         show_problems(error)
         return
+    end_writing(draft)
     st.rerun()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import streamlit as st
 
 from curator_app.at_work import free_of, work_on
-from curator_app.components import roi_image, text_field
+from curator_app.components import Save, roi_image, save_first, take_act, take_unheard, text_field
 from curator_app.components.item_html import FORMAT_NAMES, changes_html, item_html
 from curator_app.components.safety_html import (
     category_name,
@@ -21,6 +21,7 @@ from curator_app.components.safety_html import (
     seed_html,
     trials_html,
 )
+from curator_app.drafts import note_draft
 from curator_app.item_changes import changed_fields
 from curator_app.layout import key_label, local_time, mark, organ_words, show_problems
 from curator_app.pages._edit_form import (
@@ -37,9 +38,10 @@ from curator_app.pages._edit_form import (
     was_given_up,
 )
 from curator_app.session import may, who, workspace
-from curator_app.writings import draft_field, end_writing
+from curator_app.writings import draft_field, end_writing, writing_of
+from pipeline.acts import Made, once
 from pipeline.errors import InputError
-from pipeline.item_store import content_of
+from pipeline.item_store import content_of, load_item
 from pipeline.leases import lease_item
 from pipeline.permissions import Permission
 from pipeline.review import (
@@ -47,8 +49,10 @@ from pipeline.review import (
     ItemEntry,
     ItemHistory,
     decide,
+    edit_to_undo,
     item_history,
     undo_decision,
+    undo_edit,
     withdraw_item,
 )
 
@@ -81,6 +85,17 @@ class _Asked:
     after: str | None
 
 
+@dataclass(frozen=True)
+class _Back:
+    """What can be taken back: of which item, in the row version that the person saw or left."""
+
+    item_id: str
+    row_version: int
+    does: str
+    words: str = "Undo"
+    is_edit: bool = False
+
+
 def review_queue(entries: Sequence[ItemEntry], choose_view: Callable[[], None]) -> None:
     """Draw the queue; `choose_view` draws what stands at its left end."""
     with st.container(horizontal=True, vertical_alignment="center", key="queue_line"):
@@ -89,7 +104,7 @@ def review_queue(entries: Sequence[ItemEntry], choose_view: Callable[[], None]) 
         place = _place(queue)
         _steps(queue, place)
     if not queue:
-        _actions(None, None)
+        _actions(None, None, _back(None, None))
         st.html(
             '<div class="hc-empty" role="status"><p><strong>Nothing here under this filter.</strong></p>'
             "<p>Choose another state under Filter.</p></div>"
@@ -99,8 +114,9 @@ def review_queue(entries: Sequence[ItemEntry], choose_view: Callable[[], None]) 
     if may(Permission.EDIT_ITEMS):
         work_on(entry.item.id, lease_item)
     following = _following(queue, place)
-    _actions(entry, following)
-    _columns(entry, item_history(workspace(), entry.item.id), following)
+    history = item_history(workspace(), entry.item.id)
+    _actions(entry, following, _back(entry, history))
+    _columns(entry, history, following)
 
 
 def _following(queue: Sequence[ItemEntry], place: int) -> ItemEntry | None:
@@ -182,7 +198,7 @@ def _go(item_id: str | None) -> None:
         st.session_state.pop(note, None)
 
 
-def _actions(entry: ItemEntry | None, following: ItemEntry | None) -> None:
+def _actions(entry: ItemEntry | None, following: ItemEntry | None, back: _Back | None) -> None:
     """Draw the line of what one may do, always in one place; what cannot be done now is greyed."""
     waits = entry is not None and entry.item.state in REVIEWABLE
     busy = entry is not None and _edited(entry) is not None
@@ -200,6 +216,7 @@ def _actions(entry: ItemEntry | None, following: ItemEntry | None) -> None:
                 on_click=_approve,
                 args=(*seen, after),
             )
+            save_first("approve", _deciding("approve", *seen))
         if may(Permission.EDIT_ITEMS):
             st.button(key_label("Edit", "e"), key="edit", disabled=not waits or busy, on_click=_edit, args=(entry,))
         if decides:
@@ -210,10 +227,14 @@ def _actions(entry: ItemEntry | None, following: ItemEntry | None) -> None:
                 on_click=_ask,
                 args=(_Asked("reject", *seen, after),),
             )
-            back = _undoable(entry)
+        if decides or may(Permission.EDIT_ITEMS):
             # An edit of an item that somebody decided meanwhile goes on after the decision is taken back.
             held = back is None or (busy and waits)
-            st.button(key_label("Undo", "u"), key="undo", disabled=held, on_click=_undo, args=(back,))
+            words, does = (back.words, back.does) if back is not None else ("Undo", None)
+            act = _undo_edit if back is not None and back.is_edit else _undo
+            st.button(key_label(words, "u"), key="undo", disabled=held, help=does, on_click=act, args=(back,))
+            if back is not None and not back.is_edit:
+                save_first("undo", _deciding("undo", back.item_id, back.row_version))
         if may(Permission.WITHDRAW_ITEMS):
             st.button(
                 "Withdraw",
@@ -227,6 +248,11 @@ def _actions(entry: ItemEntry | None, following: ItemEntry | None) -> None:
     if isinstance(fault, InputError):
         show_problems(fault)
     _dialog(entry)
+
+
+def _deciding(decision: str, item_id: str, row_version: int | None, **more: str) -> Save:
+    body = {"decision": decision, "version": row_version, **more}
+    return Save(item_id, f"/api/items/{item_id}/decisions", body)
 
 
 def _edited(entry: ItemEntry) -> Editing | None:
@@ -254,25 +280,50 @@ def _dialog(entry: ItemEntry | None) -> None:
         st.dialog("Withdraw this item for good")(_withdraw)(asked.item_id, asked.row_version, asked.after)
 
 
-def _undoable(entry: ItemEntry | None) -> str | None:
-    decided: list[str] = st.session_state.get(_DECIDED, [])
-    if entry is not None and entry.item.state in ("approved", "rejected"):
-        return entry.item.id
-    return decided[-1] if decided else None
+def _back(entry: ItemEntry | None, history: ItemHistory | None) -> _Back | None:
+    """Return what Undo takes back: the decision on the item shown, else what was done last.
+
+    That is an edit of the item shown, or a decision of this visit.
+    """
+    decides, item = may(Permission.DECIDE_ITEMS), entry.item if entry is not None else None
+    if item is not None and decides and item.state in ("approved", "rejected"):
+        return _Back(item.id, item.row_version, f"Takes back that this item is {item.state}")
+    last: Made | None = next(reversed(_decisions().values()), None) if decides else None
+    if item is not None and history is not None and may(Permission.EDIT_ITEMS):
+        before = edit_to_undo(item, history, who=who())
+        if before is not None and (last is None or last.at < history.versions[-1].created_at):
+            does = f"Takes your edit back: the text of v{before.number} becomes a new version, with its check"
+            return _Back(item.id, item.row_version, does, f"Back to v{before.number}", is_edit=True)
+    if last is None:
+        return None
+    return _Back(last.object_id, last.row_version, "Takes back your last decision and shows that item again")
+
+
+def _decisions() -> dict[str, Made]:
+    """Return the decisions of this visit that were not taken back, by item, the last one at the end."""
+    decided: dict[str, Made] = st.session_state.setdefault(_DECIDED, {})
+    return decided
 
 
 def _approve(item_id: str, row_version: int, after: str | None) -> None:
+    if take_unheard("approve", item_id) is not None:
+        return  # the click was for the item before, which the route has approved
     try:
-        decide(workspace(), item_id, "approve", who=who(), expected_version=row_version)
+        made = once(
+            workspace(),
+            take_act("approve", item_id),
+            lambda own: decide(own, item_id, "approve", who=who(), expected_version=row_version),
+        )
     except InputError as error:
         st.session_state[_FAULT] = error
         return
-    _decided(item_id, "✓ Approved. Undo takes it back.", after)
+    _decided(made, "✓ Approved. Undo takes it back.", after)
 
 
-def _decided(item_id: str, said: str, after: str | None) -> None:
+def _decided(made: Made, said: str, after: str | None) -> None:
     _go(after)
-    st.session_state.setdefault(_DECIDED, []).append(item_id)
+    _decisions().pop(made.object_id, None)
+    _decisions()[made.object_id] = made
     st.session_state[_SAID] = said
 
 
@@ -281,31 +332,55 @@ def _edit(entry: ItemEntry) -> None:
     start_editing(entry)
 
 
-def _undo(item_id: str) -> None:
-    decided: list[str] = st.session_state.setdefault(_DECIDED, [])
-    if item_id in decided:
-        decided.remove(item_id)
+def _undo(back: _Back) -> None:
+    item_id, seen = back.item_id, back.row_version
+    if take_unheard("undo", item_id) is not None:
+        return  # likewise
+    _decisions().pop(item_id, None)
     try:
-        item = undo_decision(workspace(), item_id, who=who())
+        once(
+            workspace(),
+            take_act("undo", item_id),
+            lambda own: undo_decision(own, item_id, who=who(), expected_version=seen),
+        )
     except InputError as error:
         st.session_state[_FAULT] = error
         return
     _go(item_id)
+    item, _, _ = load_item(workspace(), item_id)
     st.session_state[_SAID] = f"Taken back: {mark(item.state)} again."
 
 
+def _undo_edit(back: _Back) -> None:
+    try:
+        item = undo_edit(workspace(), back.item_id, who=who(), expected_version=back.row_version)
+    except InputError as error:
+        st.session_state[_FAULT] = error
+        return
+    _go(back.item_id)
+    _, version, _ = load_item(workspace(), back.item_id)
+    st.session_state[_SAID] = f"Edit taken back, as v{version.number}: {mark(item.state)}"
+
+
 def _reject(item_id: str, row_version: int, after: str | None) -> None:
-    draft = f"reject_{item_id}"
+    draft = note_draft(item_id)
     note = _reason("What is wrong", draft, submits="reject_now")
-    if not st.button(key_label("Reject with this note", "Ctrl ⏎"), key="reject_now", type="primary"):
+    pressed = st.button(key_label("Reject with this note", "Ctrl ⏎"), key="reject_now", type="primary")
+    saving = _deciding("reject", item_id, row_version, writing=writing_of(draft))
+    save_first("reject_now", replace(saving, texts={"note": f"{draft}_note"}))
+    if not pressed:
         return
     try:
-        decide(workspace(), item_id, "reject", who=who(), note=note, expected_version=row_version)
+        made = once(
+            workspace(),
+            take_act("reject_now", item_id),
+            lambda own: decide(own, item_id, "reject", who=who(), note=note, expected_version=row_version),
+        )
     except InputError as error:
         show_problems(error)
         return
     end_writing(draft)
-    _decided(item_id, "✕ Rejected. Undo takes it back.", after)
+    _decided(made, "✕ Rejected. Undo takes it back.", after)
     st.rerun()
 
 

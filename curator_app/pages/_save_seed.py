@@ -12,10 +12,10 @@ from curator_app.conflicts import Conflict, ask_to_decide, differing
 from curator_app.item_changes import FieldChange
 from curator_app.layout import local_time
 from curator_app.pages._seed_undo import Done, remember
-from curator_app.seed_drafts import Draft
+from curator_app.seed_drafts import Draft, finish_saved
 from curator_app.session import who, workspace
-from db.tables import Seed
 from evaluation.items import describe_categories
+from pipeline.acts import Made, once
 from pipeline.errors import ConflictError, Standing
 from pipeline.seeds import SeedText, save_seed
 
@@ -30,7 +30,9 @@ def shortened(question: str) -> str:
     return textwrap.shorten(question, SAID_LENGTH, placeholder="…")
 
 
-def store_text(draft: Draft, text: SeedText, version: int | None, *, saved: Callable[[str], None]) -> None:
+def store_text(
+    draft: Draft, text: SeedText, version: int | None, *, saved: Callable[[str], None], act: str | None = None
+) -> None:
     """Save a text over the row version that its writer saw; over another one, have them decide.
 
     Args:
@@ -38,29 +40,38 @@ def store_text(draft: Draft, text: SeedText, version: int | None, *, saved: Call
         text: what is written.
         version: the row version; None for a new seed.
         saved: told the ROI once the text is in the database.
+        act: under which a route may have saved it already.
 
     Raises:
         InputError: the text is not complete, or the seed takes none any more.
     """
     before = draft.stored()
     try:
-        seed = _saved(draft, text, version)
+        made = _saved(draft, text, version, act)
     except ConflictError as error:
         _conflict(draft, text, error.now)
         return
-    words = f"Saved {local_time(seed.changed_at, seconds=True)[-8:]}: {shortened(text.question)}"
+    if made.again and (change := finish_saved(draft.name, text)) is not None:
+        # More was typed while the save was under way.
+        store_text(change, text, made.row_version, saved=saved)
+        return
+    words = f"Saved {local_time(made.at, seconds=True)[-8:]}: {shortened(text.question)}"
     if draft.editing is None:
-        remember(Done("wrote", words, draft.roi_id, seed.id, text))
+        remember(Done("wrote", words, draft.roi_id, made.object_id, text, version=made.row_version))
     else:
-        remember(Done("changed", words, draft.roi_id, seed.id, text, before, seed.row_version))
+        remember(Done("changed", words, draft.roi_id, made.object_id, text, before, made.row_version))
     _close(draft)
     saved(draft.roi_id)
 
 
-def _saved(draft: Draft, text: SeedText, version: int | None) -> Seed:
-    def save(expected: int | None) -> Seed:
-        return save_seed(
-            workspace(), text, roi_id=draft.roi_id, who=who(), seed_id=draft.editing, expected_version=expected
+def _saved(draft: Draft, text: SeedText, version: int | None, act: str | None) -> Made:
+    def save(expected: int | None) -> Made:
+        return once(
+            workspace(),
+            act,
+            lambda own: save_seed(
+                own, text, roi_id=draft.roi_id, who=who(), seed_id=draft.editing, expected_version=expected
+            ),
         )
 
     try:

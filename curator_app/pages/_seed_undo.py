@@ -12,18 +12,28 @@ from curator_app import seed_drafts
 from curator_app.layout import key_label, plain
 from curator_app.session import who, workspace
 from evaluation.slides import SlideError
-from pipeline.errors import InputError
-from pipeline.rois import select_roi
+from pipeline.errors import ChangedError, InputError
+from pipeline.rois import return_roi
 from pipeline.seeds import SeedText, drop_seed, list_seeds, restore_seed, save_seed
 
 _LAST = "seed_last"
+
+_DOES = {
+    "wrote": "Drops the new seed and puts its text back into the form",
+    "changed": "Gives the seed its former text and puts yours back into the form",
+    "dropped ROI": "Puts the ROI back into the queue",
+    "dropped seed": "Makes the seed a written one again; its withdrawn items stay withdrawn",
+    "gave up": "Puts the discarded text back into the form",
+}
+"""What Undo does, by the act."""
 
 
 @dataclass(frozen=True)
 class Done:
     """What was done last and can be taken back.
 
-    `text` is what the writer wrote, `before` what the seed said before it, `version` its row version since.
+    `text` is what the writer wrote, `before` what the seed said before it, `version` the row version that the act
+    left: only what still stands in it is taken back.
     """
 
     act: Literal["wrote", "changed", "dropped ROI", "dropped seed", "gave up"]
@@ -50,14 +60,19 @@ def undo_row(after: Callable[[str, InputError | SlideError | None], None]) -> No
         return
     with st.container(horizontal=True, vertical_alignment="center", key="seed_last_row"):
         st.caption(f":material/check: {plain(done.words)}")
-        st.button(key_label("Undo", "u"), key="undo_seed", on_click=_undo, args=(done, after))
+        st.button(key_label("Undo", "u"), key="undo_seed", help=_DOES[done.act], on_click=_undo, args=(done, after))
 
 
 def _undo(done: Done, after: Callable[[str, InputError | SlideError | None], None]) -> None:
-    """Take back what was done last; a text that was saved or given up returns to the form."""
+    """Take back what was done last; a text that was saved or given up returns to the form.
+
+    What somebody else has changed since stays as it is, and is not offered any more.
+    """
     try:
         _take_back(done)
     except (InputError, SlideError) as error:
+        if isinstance(error, ChangedError):
+            st.session_state.pop(_LAST, None)
         after(done.roi_id, error)
         return
     st.session_state.pop(_LAST, None)
@@ -66,11 +81,18 @@ def _undo(done: Done, after: Callable[[str, InputError | SlideError | None], Non
 
 def _take_back(done: Done) -> None:
     if done.act == "dropped ROI":
-        select_roi(workspace(), done.roi_id, who=who())
+        return_roi(workspace(), done.roi_id, who=who(), expected_version=done.version)
     elif done.act == "dropped seed":
-        restore_seed(workspace(), str(done.seed_id), who=who())
+        restore_seed(workspace(), str(done.seed_id), who=who(), expected_version=done.version)
     elif done.act == "wrote":
-        drop_seed(workspace(), str(done.seed_id), reason="taken back by its author", who=who())
+        # In the version that the writing left it is a written seed: items that were made of it since stay.
+        drop_seed(
+            workspace(),
+            str(done.seed_id),
+            reason="taken back by its author",
+            who=who(),
+            expected_version=done.version,
+        )
         _bring_back(done)
     elif done.act == "changed":
         if done.before is not None:

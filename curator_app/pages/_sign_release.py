@@ -7,16 +7,21 @@ from html import escape
 
 import streamlit as st
 
+from curator_app.components import text_field, text_of
 from curator_app.components.safety_html import HASH_CHARACTERS
 from curator_app.layout import local_time, plain, refusals_shown, show_problems
 from curator_app.rail import may_open, page_of
 from curator_app.session import address, may, who, workspace
+from curator_app.writings import draft_field, end_writing
 from db.tables import Release
 from pipeline.errors import InputError
 from pipeline.people import MEANING, SignatureRow, SignInRefusedError, accounts_exist, find_account, sign_release
 from pipeline.permissions import Permission
 
-_MEANING, _PASSWORD = "sign_meaning", "sign_password"
+_MEANING = "sign_meaning"
+"""Before the release's id: the text field of what the signature means."""
+
+_PASSWORD = "sign_password"  # noqa: S105  (the name of a field)
 _PROBLEM, _DONE = "sign_problem", "sign_done"
 
 
@@ -36,7 +41,7 @@ def sign_button(release: Release, signatures: Sequence[SignatureRow]) -> None:
     if st.button("Sign", key=f"sign_{release.id}", help="Put your name under this release"):
         st.session_state.pop(_PROBLEM, None)
         title = f"Sign {plain(release.name)} {plain(release.version)}"
-        # Drawn again as a whole when it is closed: what was typed goes with it.
+        # Drawn again as a whole when it is closed: a password that was typed goes with it.
         st.dialog(title, width="medium", on_dismiss="rerun")(sign_dialog)(release)
 
 
@@ -76,8 +81,11 @@ def _form(release: Release, signer: str) -> None:
     )
     facts = "".join(f"<dt>{name}</dt><dd>{escape(value)}</dd>" for name, value in rows)
     st.html(f'<dl class="hc-facts-list hc-grid">{facts}</dl>')
+    draft = _draft(release.id)
+    text_field(
+        "What the signature means", key=f"{_MEANING}_{release.id}", own=MEANING, kept=draft_field(draft, "meaning")
+    )
     with st.form("sign_form", border=False):
-        st.text_input("What the signature means", value=MEANING, key=_MEANING)
         st.text_input("Your password", type="password", key=_PASSWORD, autocomplete="off")
         st.form_submit_button(
             "Sign this release", type="primary", key="sign_confirm", on_click=_sign, args=(release.id,)
@@ -99,7 +107,7 @@ def _sign(release_id: str) -> None:
             workspace(),
             release_id,
             password=password,
-            meaning=str(st.session_state[_MEANING] or ""),
+            meaning=text_of(f"{_MEANING}_{release_id}"),
             address=address(),
         )
     except SignInRefusedError:
@@ -108,4 +116,9 @@ def _sign(release_id: str) -> None:
     except InputError as error:
         st.session_state[_PROBLEM] = error
         return
+    end_writing(_draft(release_id))
     st.session_state[_DONE] = release_id
+
+
+def _draft(release_id: str) -> str:
+    return f"sign_{release_id}"

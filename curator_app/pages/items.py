@@ -19,9 +19,9 @@ VIEW = "items_view"
 DECIDE_KEYS = (
     Key("a", "approve this item", button="approve"),
     Key("r", "reject this item with a note", button="reject"),
-    Key("u", "undo the last decision", button="undo"),
 )
 EDIT_KEYS = (Key("e", "edit this item", button="edit"),)
+UNDO_KEYS = (Key("u", "undo: the decision or your edit of this item, else your last decision", button="undo"),)
 STEP_KEYS = (
     Key("ArrowLeft", "the item before", button="previous"),
     Key("ArrowRight", "the next item", button="next"),
@@ -32,11 +32,16 @@ WRITE_KEYS = (Key("g", "write items for the seeds that wait", button="generate")
 def _keys(*, reviewing: bool) -> list[Key]:
     """Return the keys of what the person may do in this view."""
     offered = (
-        ((DECIDE_KEYS, Permission.DECIDE_ITEMS), (EDIT_KEYS, Permission.EDIT_ITEMS), (STEP_KEYS, Permission.VIEW_ITEMS))
+        (
+            (DECIDE_KEYS, (Permission.DECIDE_ITEMS,)),
+            (EDIT_KEYS, (Permission.EDIT_ITEMS,)),
+            (UNDO_KEYS, (Permission.DECIDE_ITEMS, Permission.EDIT_ITEMS)),
+            (STEP_KEYS, (Permission.VIEW_ITEMS,)),
+        )
         if reviewing
-        else ((WRITE_KEYS, Permission.GENERATE_ITEMS),)
+        else ((WRITE_KEYS, (Permission.GENERATE_ITEMS,)),)
     )
-    return [key for keys, permission in offered if may(permission) for key in keys]
+    return [key for keys, permissions in offered if any(map(may, permissions)) for key in keys]
 
 
 def show() -> None:

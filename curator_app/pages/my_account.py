@@ -92,16 +92,18 @@ def _who(account: Account, *, alone: bool) -> None:
 def _display_name(account: Account) -> None:
     with st.container(width=FORM_WIDTH_PX), st.form("display_name_form", border=False):
         st.text_input("Name that colleagues see", value=account.display_name, key=_NAME)
-        st.form_submit_button("Save the name", key="display_name_save", on_click=_save_name)
+        st.form_submit_button(
+            "Save the name", key="display_name_save", on_click=_save_name, args=(account.row_version,)
+        )
     if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
         show_problems(problem)
     if (said := st.session_state.pop(_SAID, None)) is not None:
         st.html(f'<p class="hc-facts" role="status">{escape(said)}</p>')
 
 
-def _save_name() -> None:
+def _save_name(seen: int) -> None:
     try:
-        account = change_own_display_name(workspace(), str(st.session_state[_NAME] or ""))
+        account = change_own_display_name(workspace(), str(st.session_state[_NAME] or ""), expected_version=seen)
     except InputError as error:
         st.session_state[_PROBLEM] = error
         return

@@ -104,7 +104,7 @@ def _links(links: Sequence[InvitationRow]) -> None:
 
 
 def _withdraw(link: InvitationRow) -> None:
-    st.caption("This one link stops working. An account that was made with another link stays.")
+    st.caption("This one link stops working; there is no undo, make a new one. An account that was made stays.")
     if st.button("Withdraw this link", key=f"withdraw_now_{link.id}", type="primary"):
         try:
             withdraw_invitation(workspace(), link.id, who=who())

@@ -175,7 +175,7 @@ def _form(gate: Gate) -> None:
     )
     st.html(
         '<p class="hc-facts">Freezes the current version of these items. They become “released” and can then '
-        "only be withdrawn, not edited. The release is <strong>unsigned</strong>.</p>"
+        "only be withdrawn, not edited: there is no undo. The release is <strong>unsigned</strong>.</p>"
     )
     if not pressed:
         return

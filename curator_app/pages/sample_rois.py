@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from curator_app.components import (
@@ -10,6 +12,7 @@ from curator_app.components import (
     PickerBin,
     PickerCandidate,
     PickerPage,
+    PickerUndo,
     RoiBox,
     ViewedSlide,
     roi_picker,
@@ -21,11 +24,13 @@ from curator_app.session import who, workspace
 from db.tables import Binning, Roi, Slide
 from evaluation.encoders import list_encoders
 from evaluation.slides import SlideError
+from pipeline.acts import once
 from pipeline.bins import DEFAULT_BINS
 from pipeline.errors import InputError
 from pipeline.ingest import list_slides
-from pipeline.rois import current_binning, list_rois, reject_roi, return_roi, select_roi
+from pipeline.rois import current_binning, get_roi, list_rois, own_choices, reject_roi, return_roi, select_roi
 from pipeline.similar import more_like, unlike_chosen
+from pipeline.workspace import Workspace
 
 VIEWER = "sample_viewer"
 MAGNIFICATIONS = (20.0, 10.0, 5.0, 2.5, 40.0)
@@ -39,7 +44,7 @@ _KEYS = (
     Key("ArrowRight", "Next bin (← or ↑ back, ↓ on)"),
     Key("s", "More like the candidate in the frame"),
     Key("d", "Unlike all chosen"),
-    Key("u", "Take the last pick or rejection back"),
+    Key("u", "Take your last pick or rejection back: the line above the grid names it"),
     Key("Escape", "Back from a search to the bin"),
     Key("PageDown", "The next nine candidates"),
 )
@@ -117,7 +122,7 @@ def _bin_popover(organ: str) -> None:
         left, right = st.columns(2)
         bins = left.number_input("Bins", min_value=1, max_value=500, value=DEFAULT_BINS)
         seed = right.number_input("Random seed", min_value=0, max_value=2**31 - 1, value=0, key="bin_seed")
-        st.caption("New bins replace the old ones; what is selected stays selected.")
+        st.caption("New bins replace the old ones, without undo; what is selected stays selected.")
         if st.form_submit_button("Make bins", type="primary"):
             start_job("bin", organ=organ, bins=bins, encoder=encoder, seed=seed)
             _close_popovers()
@@ -126,7 +131,10 @@ def _bin_popover(organ: str) -> None:
 def _select_popover(organ: str) -> None:
     with st.popover("Pick for me", key=_popover_key("select")), st.form("select_form", border=False):
         per_bin = st.number_input("Of every bin", min_value=1, max_value=1000, value=2)
-        st.caption("Selects the most typical candidates of every bin. What you picked counts.")
+        st.caption(
+            "Selects the most typical candidates of every bin; what you picked counts. There is no undo for all of "
+            "them: reject what you do not want."
+        )
         if st.form_submit_button("Select", type="primary"):
             start_job("select", organ=organ, per_bin=per_bin)
             _close_popovers()
@@ -157,9 +165,10 @@ def _progress(binning: Binning, rows: list[tuple[Roi, Slide]]) -> None:
 def _pick(organ: str, binning: Binning, rows: list[tuple[Roi, Slide]]) -> None:
     """The grid, and the slide at the current candidate's place beside it."""
     page = _page(organ, binning, rows)
-    problem = st.session_state.pop("pick_problem", None)
-    if problem is not None:
-        show_problems(problem)
+    # Always there: else the picker would be another one, in another place, and forget what it has not sent yet.
+    with st.container(key="pick_problems"):
+        for problem in _refused().values():
+            show_problems(problem)
     slides = {slide.id: slide for _, slide in rows}
     first = page.candidates[0].box if page.candidates else None
     grid, viewer = st.columns([3, 2], gap="medium")
@@ -200,7 +209,7 @@ def _page(organ: str, binning: Binning, rows: list[tuple[Roi, Slide]]) -> Picker
     return PickerPage(
         title=title,
         candidates=[
-            PickerCandidate(box=RoiBox.of(roi, slide), slide_name=slide.name, tissue_share=roi.tissue_share)
+            PickerCandidate(RoiBox.of(roi, slide), roi.row_version, slide.name, roi.tissue_share)
             for roi, slide in shown
         ],
         bins=[
@@ -214,31 +223,60 @@ def _page(organ: str, binning: Binning, rows: list[tuple[Roi, Slide]]) -> Picker
         open_bin=open_bin,
         searching=search is not None,
         viewer=VIEWER,
+        undo=[
+            PickerUndo(choice.roi.id, choice.roi.row_version, choice.roi.state, choice.before)
+            for choice in own_choices(workspace(), organ=organ)
+        ],
+        refused=list(_refused()),
     )
 
 
 def _act(organ: str, binning: Binning, action: PickerAction) -> None:
-    """Do what the person did in the picker; a problem is shown above the grid."""
-    done: list[str] = st.session_state.setdefault("picks_done", [])
+    """Do what the person did in the picker; a problem is shown above the grid, until they go on from there."""
+    about = action.roi_id or ""
     try:
         if action.name == "bin" and action.bin is not None:
             st.session_state[_bin_key(organ)] = min(max(action.bin, 1), binning.bins)
             st.session_state.pop(_search_key(organ), None)
-        elif action.name == "pick" and action.roi_id:
-            select_roi(workspace(), action.roi_id, who=who())
-            done.append(action.roi_id)
-        elif action.name == "reject" and action.roi_id:
-            reject_roi(workspace(), action.roi_id, who=who())
-            done.append(action.roi_id)
-        elif action.name == "undo" and done:
-            return_roi(workspace(), done.pop(), who=who())
+            _refused().clear()
+        elif action.name in ("pick", "reject", "undo") and action.roi_id:
+            _choose(action, action.roi_id)
         elif action.name == "similar" and action.roi_id:
             found = more_like(workspace(), action.roi_id, organ=organ)
             _search(organ, "More like the one you chose", found)
         elif action.name == "unlike":
             _search(organ, "Unlike all chosen", unlike_chosen(workspace(), organ=organ))
     except (InputError, SlideError) as error:
-        st.session_state["pick_problem"] = error
+        _refused()[about] = error
+    else:
+        _refused().pop(about, None)
+
+
+def _choose(action: PickerAction, roi_id: str) -> None:
+    """Make a choice about the ROI as the person saw it, or as their own choice just before has left it."""
+    left: dict[tuple[str, int | None], int] = st.session_state.setdefault("picks_left", {})
+    seen = (roi_id, action.version)
+    expected = left.get(seen, action.version)
+    choices: dict[str, Callable[[Workspace], Roi]] = {
+        "pick": lambda own: select_roi(own, roi_id, who=who(), expected_version=expected),
+        "reject": lambda own: reject_roi(own, roi_id, who=who(), expected_version=expected),
+        "undo": lambda own: _take_back(own, roi_id, action.of, expected),
+    }
+    left[seen] = once(workspace(), action.act, choices[action.name]).row_version
+
+
+def _take_back(own: Workspace, roi_id: str, of: str | None, expected: int | None) -> Roi:
+    roi, _ = get_roi(own, roi_id)
+    if roi.row_version == expected and roi.state != of:
+        # The choice itself was refused: the one before it is not what the person wants to take back.
+        raise InputError("The last choice about this ROI was not made, so there is nothing to take back.")
+    return return_roi(own, roi_id, who=who(), expected_version=expected)
+
+
+def _refused() -> dict[str, InputError | SlideError]:
+    """Return why choices were not made, by ROI; what belongs to none stands under ""."""
+    refused: dict[str, InputError | SlideError] = st.session_state.setdefault("pick_refused", {})
+    return refused
 
 
 def _bin_key(organ: str) -> str:

@@ -11,7 +11,21 @@ from streamlit.delta_generator import DeltaGenerator
 
 from curator_app import seed_drafts
 from curator_app.at_work import free_of, work_on
-from curator_app.components import Key, RoiBox, ViewedSlide, put_text, roi_image, slide_viewer, text_field
+from curator_app.components import (
+    Key,
+    RoiBox,
+    Save,
+    ViewedSlide,
+    is_new_here,
+    put_text,
+    roi_image,
+    save_first,
+    slide_viewer,
+    take_act,
+    take_unheard,
+    text_field,
+    text_of,
+)
 from curator_app.conflicts import beside_html
 from curator_app.layout import (
     choose_organ,
@@ -28,7 +42,7 @@ from curator_app.layout import (
 from curator_app.pages._save_seed import decide_conflict, forget_conflict, shortened, store_text, text_beside
 from curator_app.pages._seed_undo import Done, remember, undo_row
 from curator_app.session import may, who, workspace
-from curator_app.writings import draft_field, end_writing
+from curator_app.writings import draft_field, end_writing, writing_of
 from db.tables import Roi, Seed, Slide
 from evaluation.items import CATEGORIES, describe_categories
 from evaluation.slides import SlideError
@@ -49,6 +63,7 @@ NEIGHBOURHOOD = 6.0
 
 _ROI, _PROBLEM, _NEAR = "seed_roi", "seed_problem", "seed_near"
 _IMPORTS, _IMPORTED = "seed_imports", "seeds_imported"
+_SAVE, _DROP_REFUSED = "save_seed", "drop_refused"
 
 
 def _keys() -> list[Key]:
@@ -57,7 +72,7 @@ def _keys() -> list[Key]:
         for number, described in enumerate(describe_categories(), start=1)
     ]
     return [
-        Key("Ctrl+Enter", "Save and go to the next ROI without a seed", button="save_seed"),
+        Key("Ctrl+Enter", "Save and go to the next ROI without a seed", button=_SAVE),
         Key("k", "Skip: go to the next ROI", button="skip_roi"),
         Key("b", "Go back to the ROI before", button="back_roi"),
         *([Key("d", "Drop the ROI with a reason", button="drop_roi")] if may(Permission.CHOOSE_ROIS) else []),
@@ -79,6 +94,8 @@ def show() -> None:
             link="Go to Sample ROIs",
         )
         return
+    if is_new_here(_SAVE):
+        seed_drafts.finish_all_saved()
     bar = st.container(horizontal=True, vertical_alignment="center", key="seed_bar")
     with bar:
         organ = choose_organ(everything=True)
@@ -157,6 +174,8 @@ def _image(roi: Roi, slide: Slide, coming: list[str]) -> None:
 def _form(roi: Roi, place: int, queue: list[tuple[Roi, Slide]], seeds: dict[str, list[Seed]]) -> None:
     work_on(roi.id, lease_roi)
     draft = seed_drafts.open_draft(roi.id)
+    if (late := take_unheard(_SAVE, draft.name)) is not None:
+        seed_drafts.finish_saved(late)
     described = describe_categories()
     _unsaved(draft, seeds)
     with st.container(key="category_choice"):
@@ -185,12 +204,13 @@ def _form(roi: Roi, place: int, queue: list[tuple[Roi, Slide]], seeds: dict[str,
     over = f"Save over {plain(beside.whose)}" if beside is not None else "Save the change"
     st.button(
         key_label(over if draft.editing else "Save and next", "Ctrl ⏎"),
-        key="save_seed",
+        key=_SAVE,
         type="primary",
         width="stretch",
         on_click=_save,
         args=(roi.id, queue, seeds),
     )
+    save_first(_SAVE, _saving(draft))
     with st.container(horizontal=True, gap="small", key="form_buttons"):
         st.button(key_label("Back", "b"), key="back_roi", on_click=_go, args=(queue, place - 1))
         st.button(key_label("Skip", "k"), key="skip_roi", on_click=_skip, args=(queue, place))
@@ -201,6 +221,23 @@ def _form(roi: Roi, place: int, queue: list[tuple[Roi, Slide]], seeds: dict[str,
     _text(draft, "notes", "Notes", rows=1)
     _written(roi, seeds)
     decide_conflict(draft, saved=lambda roi_id: _go_to_free(roi_id, queue, seeds))
+
+
+def _saving(draft: seed_drafts.Draft) -> Save:
+    return Save(
+        draft.name,
+        "/api/seeds",
+        {
+            "roi": draft.roi_id,
+            "seed": draft.editing,
+            "version": draft.version,
+            "category": "",
+            "draft": draft.name,
+            "writing": writing_of(draft.name),
+        },
+        {field: draft.key(field) for field in ("question", "answer", "notes")},
+        {"category": ("category_choice", CATEGORIES)},
+    )
 
 
 def _text(draft: seed_drafts.Draft, field: str, label: str, *, rows: int = 2, help: str = "") -> None:
@@ -273,9 +310,19 @@ def _give_up(draft: seed_drafts.Draft) -> None:
 def _save(roi_id: str, queue: list[tuple[Roi, Slide]], seeds: dict[str, list[Seed]]) -> None:
     """Write the seed to the database, then move on; on a problem stay, with the text as it is."""
     draft = seed_drafts.open_draft(roi_id)
+    if (late := take_unheard(_SAVE, draft.name)) is not None:
+        # The click was for the form that was open before.
+        seed_drafts.finish_saved(late)
+        return
     st.session_state.pop(_PROBLEM, None)
     try:
-        store_text(draft, draft.text(), draft.version, saved=lambda roi_id: _go_to_free(roi_id, queue, seeds))
+        store_text(
+            draft,
+            draft.text(),
+            draft.version,
+            saved=lambda roi_id: _go_to_free(roi_id, queue, seeds),
+            act=take_act(_SAVE, draft.name),
+        )
     except InputError as error:
         st.session_state[_PROBLEM] = (roi_id, error)
 
@@ -307,20 +354,34 @@ def _go(queue: list[tuple[Roi, Slide]], place: int) -> None:
 
 
 def _drop_form(roi: Roi, place: int, queue: list[tuple[Roi, Slide]]) -> None:
-    st.caption("Takes this one ROI out of the queue. It can be taken back.")
-    reason = _reason(f"drop_{roi.id}", submits="drop_confirm")
-    if st.button("Drop this ROI", key="drop_confirm", type="primary"):
-        try:
-            if not reason.strip():
-                raise InputError("Say why the ROI is dropped")
-            reject_roi(workspace(), roi.id, who=who(), reason=reason.strip())
-        except InputError as error:
-            show_problems(error)
-            return
-        _end_reason(f"drop_{roi.id}")
-        remember(Done("dropped ROI", f"Dropped ROI {place + 1}: {reason.strip()}", roi.id))
-        _go(queue, place + 1)
-        st.rerun()
+    st.caption("Takes this one ROI out of the queue. Undo puts it back.")
+    _reason(f"drop_{roi.id}", submits="drop_confirm")
+    st.button("Drop this ROI", key="drop_confirm", type="primary", on_click=_drop_roi, args=(roi, place, queue))
+    _drop_refused(roi.id)
+
+
+def _drop_roi(roi: Roi, place: int, queue: list[tuple[Roi, Slide]]) -> None:
+    """Drop the ROI in the version that the person saw."""
+    name = f"drop_{roi.id}"
+    reason = text_of(f"reason_{name}").strip()
+    try:
+        if not reason:
+            raise InputError("Say why the ROI is dropped")
+        dropped = reject_roi(workspace(), roi.id, who=who(), reason=reason, expected_version=roi.row_version)
+    except InputError as error:
+        st.session_state[_DROP_REFUSED] = (roi.id, error)
+        return
+    _end_reason(name)
+    remember(Done("dropped ROI", f"Dropped ROI {place + 1}: {reason}", roi.id, version=dropped.row_version))
+    _go(queue, place + 1)
+
+
+def _drop_refused(object_id: str) -> None:
+    """Say why the drop of a ROI or seed that was just asked for was refused."""
+    refused: tuple[str, InputError] | None = st.session_state.get(_DROP_REFUSED)
+    if refused is not None and refused[0] == object_id:
+        del st.session_state[_DROP_REFUSED]
+        show_problems(refused[1])
 
 
 def _reason(name: str, *, submits: str) -> str:
@@ -362,24 +423,38 @@ def _edit(seed: Seed) -> None:
 
 
 def _drop_seed_form(seed: Seed) -> None:
-    st.caption("Drops this one seed and withdraws its items. The seed can be taken back, its items not.")
-    reason = _reason(f"drop_{seed.id}", submits=f"drop_seed_{seed.id}")
-    if st.button("Drop this seed", key=f"drop_seed_{seed.id}", type="primary"):
-        try:
-            drop_seed(workspace(), seed.id, reason=reason, who=who())
-        except InputError as error:
-            show_problems(error)
-            return
-        _end_reason(f"drop_{seed.id}")
-        short = shortened(seed.question)
-        remember(Done("dropped seed", f"Dropped: {short}", seed.roi_id, seed.id))
-        st.rerun()
+    st.caption("Drops this one seed and withdraws its items. Undo brings the seed back, its items not.")
+    _reason(f"drop_{seed.id}", submits=f"drop_seed_{seed.id}")
+    st.button("Drop this seed", key=f"drop_seed_{seed.id}", type="primary", on_click=_drop_seed, args=(seed,))
+    _drop_refused(seed.id)
+
+
+def _drop_seed(seed: Seed) -> None:
+    """Drop the seed in the version that the person saw."""
+    name = f"drop_{seed.id}"
+    try:
+        dropped = drop_seed(
+            workspace(),
+            seed.id,
+            reason=text_of(f"reason_{name}"),
+            who=who(),
+            expected_version=seed.row_version,
+        )
+    except InputError as error:
+        st.session_state[_DROP_REFUSED] = (seed.id, error)
+        return
+    _end_reason(name)
+    words = f"Dropped: {shortened(seed.question)}"
+    remember(Done("dropped seed", words, seed.roi_id, seed.id, version=dropped.row_version))
 
 
 def _import_popover() -> None:
     number = st.session_state.setdefault(_IMPORTS, 0)
     with st.popover("Import CSV", key="import_seeds"):
-        st.caption(f"Columns: {', '.join(SEED_COLUMNS)}. Nothing is imported unless every row is good.")
+        st.caption(
+            f"Columns: {', '.join(SEED_COLUMNS)}. Nothing is imported unless every row is "
+            "good. There is no undo: drop single seeds."
+        )
         if said := st.session_state.pop(_IMPORTED, None):
             st.success(said, icon=":material/check:")
         # Each import has a field of its own: the file of the last one could be imported twice.

@@ -10,7 +10,9 @@ from curator_app.routes._page_shell import PageShell, nothing_else
 from curator_app.routes._pictures import picture_routes
 from curator_app.routes._protected import ProtectedRoute
 from curator_app.routes._provider import ProviderAnswers, provider_routes
+from curator_app.routes._saves import save_routes
 from curator_app.routes._scripts import script_routes
+from curator_app.routes._troubles import Troubles
 
 __all__ = [
     "Guard",
@@ -18,6 +20,7 @@ __all__ = [
     "PageShell",
     "ProtectedRoute",
     "ProviderAnswers",
+    "Troubles",
     "account_routes",
     "answered_names",
     "archive_address",
@@ -30,5 +33,6 @@ __all__ = [
     "nothing_else",
     "picture_routes",
     "provider_routes",
+    "save_routes",
     "script_routes",
 ]

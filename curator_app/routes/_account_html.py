@@ -18,7 +18,7 @@ _WHOLE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{title} · Histocurator</title>
 <link rel="icon" type="image/svg+xml" href="/vendor/icon.svg"><link rel="stylesheet" href="/vendor/account.css">
-<script src="/vendor/account.js" defer></script></head>
+<script src="/vendor/unsent.js" defer></script><script src="/vendor/account.js" defer></script></head>
 <body><main><p class="app"><img src="/vendor/icon.svg" alt="" width="24" height="24">Histocurator</p>
 <h1>{title}</h1>
 {body}

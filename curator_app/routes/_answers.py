@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
@@ -10,9 +12,9 @@ class TooLongError(Exception):
     """A body has more bytes than a route takes."""
 
 
-def json_error(status: int, message: str) -> JSONResponse:
-    """Return an error answer that nobody keeps."""
-    return JSONResponse({"error": message}, status_code=status, headers={"Cache-Control": "no-store"})
+def json_error(status: int, message: str, **more: Any) -> JSONResponse:
+    """Return an error answer that nobody keeps; `more` stands beside the message."""
+    return JSONResponse({"error": message, **more}, status_code=status, headers={"Cache-Control": "no-store"})
 
 
 async def body_of(request: Request, *, most: int) -> bytes:

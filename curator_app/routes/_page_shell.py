@@ -18,8 +18,8 @@ from curator_app.routes._guard import NOT_PAGES, is_way_in
 # the browser's console at every reload.
 _WHERE = '<script>window.__streamlit = { BACKEND_BASE_URL: window.location.origin + "/" };</script>'
 
-# No module: it must have run before Streamlit's script does.
-_SESSION = '<script src="/vendor/session.js"></script>'
+# No modules: they must have run before Streamlit's script does.
+_SESSION = '<script src="/vendor/unsent.js"></script><script src="/vendor/session.js"></script>'
 
 _STREAMLITS_ICON = re.compile(r'<link rel="shortcut icon"[^>]*>')
 _STREAMLITS_DESCRIPTION = re.compile(r'<link rel="service-desc"[^>]*>')

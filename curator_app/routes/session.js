@@ -1,52 +1,13 @@
 // Watches in every page whether the person is still signed in. When the session has ended, it covers the page, which
 // stays as it is below; when the same person is back, what could not be sent meanwhile is sent.
-//
-// A text field leaves each typed text in the tab's own storage until the server has it, under the account that
-// typed it. It is sent for that account only, and is gone with the tab.
 (() => {
   const EVERY_MS = 15000;
-  const UNSENT = "histocurator unsent ";
-  const DONE = [200, 413, 422];
   const ENDED = ["Your session has ended", "What you typed is kept."];
   const FROM_NOW_ON = ["From now on everybody signs in here", "You too. What you typed is kept."];
   const OTHER = ["Somebody else is signed in now", "This page is another account's. What was typed here is kept for that one."];
   let atFirst = null;
   let cover = null;
   let covered = false;
-
-  // Synchronous, so that a page which is just being opened reads its drafts after they have come home.
-  function ask(method, address, body) {
-    const request = new XMLHttpRequest();
-    request.open(method, address, false);
-    if (body) request.setRequestHeader("Content-Type", "application/json");
-    try {
-      request.send(body);
-    } catch {
-      return { status: 0 };
-    }
-    return request;
-  }
-
-  function unsent(account = "") {
-    return Object.keys(sessionStorage).filter((key) => key.startsWith(UNSENT + (account && `${account} `)));
-  }
-
-  function sendUnsent(account) {
-    for (const key of unsent(account)) {
-      const kept = sessionStorage.getItem(key);
-      const name = key.slice(UNSENT.length + account.length + 1);
-      const status = ask("POST", `/api/drafts/${encodeURIComponent(name)}`, kept).status;
-      if (DONE.includes(status) && sessionStorage.getItem(key) === kept) sessionStorage.removeItem(key);
-    }
-  }
-
-  function sendWhatAnEarlierPageLeft() {
-    if (unsent().length === 0) return;
-    const answer = ask("GET", "/api/session");
-    if (answer.status !== 200) return;
-    const { account } = JSON.parse(answer.responseText);
-    if (account) sendUnsent(account);
-  }
 
   function buildCover() {
     const host = document.createElement("div");
@@ -75,7 +36,7 @@
   function uncover() {
     covered = false;
     cover.dialog.close();
-    sendUnsent(atFirst.account);
+    window.histocuratorUnsent.send(atFirst.account);
     window.dispatchEvent(new Event("histocurator:signed-in"));
   }
 
@@ -113,7 +74,7 @@
     if (document.visibilityState === "visible") check();
   }
 
-  sendWhatAnEarlierPageLeft();
+  window.histocuratorUnsent.sendWhatWasLeft();
   document.addEventListener("DOMContentLoaded", () => {
     cover = buildCover();
     check();

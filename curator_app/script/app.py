@@ -10,6 +10,7 @@ from curator_app.rail import RAIL, own_rail, page_of
 from curator_app.rail_foot import rail_foot
 from curator_app.session import signed_in, take_tab
 from curator_app.signed_out import show_signed_out
+from curator_app.troubles import not_needed, show_trouble_before
 
 SIDEBAR_WIDTH_PX = 200
 
@@ -24,6 +25,8 @@ else:
     own = own_rail(known.actor)
     chosen = st.navigation([page_of(entry.module, in_rail=entry in own) for entry in RAIL], expanded=True)
     rail_foot(known)
+    show_trouble_before()
     if chosen.url_path not in WORK_PAGES:
-        leave_work()
+        with not_needed("What was worked on could not be given back"):
+            leave_work()
     chosen.run()

@@ -46,6 +46,11 @@ def digest(row: Mapping[str, Any]) -> str:
     content = {name: row[name] for name in FIELDS}
     at: datetime = content["at"]
     content["at"] = at.astimezone(UTC).isoformat(timespec="microseconds")
+    return document_digest(content)
+
+
+def document_digest(document: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a JSON document as 64 hexadecimal digits."""
     # One way to write a document, so that both databases and every later version hash the same bytes.
-    text = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""Checks the trail: every row, every link, the head outside the database, the triggers."""
+"""Checks the trail: every row, every link, the head outside the database, the triggers, the texts that rows name."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from pathlib import Path
 from sqlalchemy import Engine, inspect
 from sqlmodel import Session, col, select
 
-from db.audit._chain import START, ChainLink, digest
+from db.audit._chain import START, ChainLink, digest, document_digest
 from db.audit._head import read_head
 from db.audit._triggers import missing_triggers
-from db.tables import AuditEvent
+from db.tables import AuditEvent, ItemVersion
 
 BATCH = 1_000
+
+_Named = dict[tuple[str, int], tuple[int, str]]
+"""By item and number of a version: the row that names its text, and the text's SHA-256."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,8 @@ def verify_chain(engine: Engine, head_file: Path | None = None) -> tuple[int, li
     """Check the whole trail and return how many rows it has and what is wrong with it.
 
     A changed row no longer fits its hash; a removed or inserted one breaks the numbers and the link of the next; a
-    swapped pair breaks both links; a cut end no longer reaches the head that was noted outside the database.
+    swapped pair breaks both links; a cut end no longer reaches the head that was noted outside the database. The text
+    of an item's version is in no row, but its hash is: a changed or removed text does not fit the row that names it.
 
     Args:
         engine: the database.
@@ -41,28 +45,54 @@ def verify_chain(engine: Engine, head_file: Path | None = None) -> tuple[int, li
     if not inspect(engine).has_table("audit_event"):
         return 0, [ChainFault(None, "the table audit_event is missing: the whole trail was removed")]
     faults: list[ChainFault] = []
+    # Before the rows, so that they must reach as far.
     noted = _noted(head_file, faults)
-    last, at_noted, count = START, None, 0
+    walk = _Walk(noted)
     with Session(engine) as session:
-        for row in _rows(session):
-            faults += _faults_of(row, last)
-            last, count = ChainLink(row.sequence, row.sha256), count + 1
-            if noted is not None and row.sequence == noted.sequence:
-                at_noted = last
+        try:
+            for row in _rows(session):
+                faults += _faults_of(row, walk.last)
+                walk.pass_by(row)
+        except (ValueError, TypeError):
+            faults.append(ChainFault(None, f"a row after row {walk.last.sequence} cannot be read: it was changed"))
+        else:
+            faults += walk.faults_of_head()
+            # After the rows that name them: what is written meanwhile is there as well.
+            faults += _faults_of_texts(session, walk.named)
         faults += [
             ChainFault(None, f"the trigger {name} is missing or changed: rows can be altered unnoticed")
             for name in missing_triggers(session.connection())
         ]
-    if noted is None and count and head_file is not None and not head_file.exists():
-        faults.append(ChainFault(None, f"{head_file} is missing: nothing shows whether rows at the end were removed"))
-    if noted is not None and at_noted != noted:
-        what = (
-            f"the trail ends at row {last.sequence}, but reached row {noted.sequence}: rows at its end were removed"
-            if last.sequence < noted.sequence
-            else f"row {noted.sequence} is not the one that was noted outside the database"
-        )
-        faults.append(ChainFault(None, what))
-    return count, faults
+    return walk.count, faults
+
+
+class _Walk:
+    """What is seen on the way along the chain: the last row, the one that was noted, the texts that rows name."""
+
+    def __init__(self, noted: ChainLink | None) -> None:
+        self.last = START
+        self.count = 0
+        self.named: _Named = {}
+        self._noted = noted
+        self._at_noted = START if noted == START else None
+
+    def pass_by(self, row: AuditEvent) -> None:
+        self.last, self.count = ChainLink(row.sequence, row.sha256), self.count + 1
+        if self._noted is not None and row.sequence == self._noted.sequence:
+            self._at_noted = self.last
+        match row.new:
+            case {"version": int(number), "text_sha256": str(sha256)}:
+                self.named[row.object_id, number] = (row.sequence, sha256)
+
+    def faults_of_head(self) -> Iterator[ChainFault]:
+        noted = self._noted
+        if noted is None or self._at_noted == noted:
+            return
+        if self.last.sequence < noted.sequence:
+            what = f"the trail ends at row {self.last.sequence}, but reached row {noted.sequence}"
+            yield ChainFault(None, f"{what}: rows at its end were removed")
+        else:
+            yield ChainFault(None, f"row {noted.sequence} is not the one that was noted outside the database")
 
 
 def _noted(head_file: Path | None, faults: list[ChainFault]) -> ChainLink | None:
@@ -73,7 +103,25 @@ def _noted(head_file: Path | None, faults: list[ChainFault]) -> ChainLink | None
     except ValueError as error:
         faults.append(ChainFault(None, str(error)))
         return None
+    if noted is None:
+        faults.append(ChainFault(None, f"{head_file} is missing: nothing shows whether rows at the end were removed"))
     return noted
+
+
+def _faults_of_texts(session: Session, named: _Named) -> Iterator[ChainFault]:
+    """Compare the stored texts of items with what rows name; a text that no row names is not looked at."""
+    query = select(ItemVersion.item_id, ItemVersion.number, ItemVersion.content)
+    missing = dict(named)
+    try:
+        for item_id, number, content in session.exec(query.execution_options(yield_per=BATCH)):
+            row, sha256 = missing.pop((item_id, number), (0, ""))
+            if row and document_digest(content) != sha256:
+                yield ChainFault(row, f"the text of version {number} of item {item_id} is not the one it names")
+    except (ValueError, TypeError):
+        yield ChainFault(None, "the text of a version of an item cannot be read: it was changed")
+        return
+    for (item_id, number), (row, _) in missing.items():
+        yield ChainFault(row, f"version {number} of item {item_id}, which it names, was removed")
 
 
 def _rows(session: Session) -> Iterator[AuditEvent]:

@@ -6,6 +6,7 @@ from evaluation.models._errors import ModelConfigurationError
 from evaluation.models._facts import GenerationFacts, JudgeFacts, QuestionFacts
 from evaluation.models._invoke import call_model, messages, prompt_sha256
 from evaluation.models._limits import ATTEMPT_TIMEOUT_SECONDS, MAX_RETRIES, TIMEOUT_SECONDS, CallLimits
+from evaluation.models._loop import run_models
 from evaluation.models._resolve import OFFLINE_PREFIX, check_model, close_models, is_offline
 from evaluation.models._secrets import scrub
 from evaluation.models._workspace import use_workspace
@@ -33,6 +34,7 @@ __all__ = [
     "is_offline",
     "messages",
     "prompt_sha256",
+    "run_models",
     "scrub",
     "use_workspace",
 ]

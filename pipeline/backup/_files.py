@@ -103,12 +103,3 @@ def settings_without_url(path: Path) -> bytes:
     if "database_url" in read:
         raise InputError(f'{path}: write database_url = "…" on one line; a backup leaves that line out')
     return kept.encode()
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the disk keep the names in a folder, so that a file that was renamed is there after a power cut."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -7,7 +7,8 @@ import os
 import shutil
 import tempfile
 import tomllib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from db import (
     schema_revision,
     utc_now,
 )
-from db.audit import HEAD_FILE, ChainLink, read_head, trail_head, verify_chain
+from db.audit import HEAD_FILE, ChainLink, begin_head, read_head, trail_head, verify_chain
 from db.tables import Account, AccountSession, Invitation
 from pipeline.backup._manifest import BackupManifest
 from pipeline.backup._read import opened_backup
@@ -108,9 +109,8 @@ def restore_backup(
                 settings = _settings(staged)
                 checked = _check_content(staged, backup.manifest, accept_audit_faults=accept_audit_faults)
                 note_location(staged / "cache", Path(backup.manifest.workspace))
-                if settings.database_url is not None:
-                    _load(staged, settings.database_url)
-                former = _put_in_place(staged, root)
+                with _loaded(staged, settings.database_url):
+                    former = _put_in_place(staged, root)
     except OSError as error:
         raise _in_words(root, error) from None
     except DBAPIError as error:
@@ -185,6 +185,9 @@ def _check_content(staged: Path, manifest: BackupManifest, *, accept_audit_fault
         with read_session(engine) as session:
             wanted = referenced_files(session)
             head = trail_head(session)
+        # Where the backup has none, that is among the faults that were accepted, which the trail will name. What is
+        # noted stays, so that rows which were removed show for ever.
+        begin_head(staged / HEAD_FILE, head)
     except SchemaError as error:
         raise InputError(str(error)) from None
     except (DBAPIError, ValueError, TypeError) as error:
@@ -207,12 +210,31 @@ def _trail_faults(engine: Engine, staged: Path, manifest: BackupManifest) -> lis
     return faults
 
 
-def _load(staged: Path, url: str) -> None:
-    """Write the checked database into PostgreSQL; the file is not needed beside it."""
+@contextmanager
+def _loaded(staged: Path, url: str | None) -> Iterator[None]:
+    """Have the checked database in the PostgreSQL that is named, if one is; it is empty again where the block fails."""
+    if url is None:
+        yield
+        return
     try:
         engine = connect(url)
     except ValueError as error:
         raise InputError(f"HISTOCURATOR_DATABASE_URL: {error}") from None
+    try:
+        _load(staged, engine)
+        try:
+            # The file is not needed beside it.
+            (staged / DATABASE_FILE).unlink()
+            yield
+        except BaseException:
+            # Else the next try would be refused, since the database holds rows already.
+            migrate(engine, to="base")
+            raise
+    finally:
+        engine.dispose()
+
+
+def _load(staged: Path, engine: Engine) -> None:
     try:
         load_copy(staged / DATABASE_FILE, engine)
     except NotEmptyError as error:
@@ -221,9 +243,6 @@ def _load(staged: Path, url: str) -> None:
         ) from None
     except SchemaError as error:
         raise InputError(str(error)) from None
-    finally:
-        engine.dispose()
-    (staged / DATABASE_FILE).unlink()
 
 
 def _put_in_place(staged: Path, root: Path) -> Path | None:

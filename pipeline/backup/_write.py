@@ -27,21 +27,20 @@ from db import (
     schema_revision,
     utc_now,
 )
-from db.audit import HEAD_FILE, ChainLink, read_head, trail_head, verify_chain, write_head
+from db.audit import HEAD_FILE, ChainLink, advance_head, begin_head, read_head, trail_head, verify_chain
 from pipeline.backup._files import (
     SMALL_FILE,
     HashingReader,
     files_of,
     read_unchanged,
     settings_without_url,
-    sync_folder,
 )
 from pipeline.backup._manifest import MANIFEST_FILE, BackupFile, BackupManifest
 from pipeline.errors import InputError
 from pipeline.permissions import Permission, needs
 from pipeline.progress import Progress, silent
 from pipeline.settings import SETTINGS_FILE
-from pipeline.stored_files import referenced_files
+from pipeline.stored_files import referenced_files, sync_folder
 from pipeline.workspace import DATABASE_FILE, QUEUE_FILE, Workspace
 
 
@@ -157,14 +156,14 @@ def _copy_databases(workspace: Workspace, staging: Path) -> _Copied:
     # Before the copy is made, so that the copy must reach as far.
     noted = _noted_head(workspace)
     if noted is not None:
-        write_head(head_file, noted)
+        begin_head(head_file, noted)
     copy_database(workspace.engine, copy)
     engine = connect(f"sqlite:///{copy}")
     try:
         head, faults = _check_trail(workspace, engine, head_file)
         # Else the note stays as it was: a backup must not make a trail whole whose end was cut off.
-        if not faults and head.sequence:
-            write_head(head_file, head)
+        if not faults:
+            advance_head(head_file, head, lambda _: True)
         manifest = _manifest(workspace, engine, head)
         with read_session(engine) as session:
             wanted = referenced_files(session)
@@ -206,11 +205,11 @@ def _noted_head(workspace: Workspace) -> ChainLink | None:
 
 def _check_trail(workspace: Workspace, engine: Engine, head_file: Path) -> tuple[ChainLink, list[str]]:
     """Return how far the copied trail reaches, and what is wrong with it."""
-    rows, faults = verify_chain(engine, head_file if head_file.is_file() else None)
+    _, faults = verify_chain(engine, head_file if head_file.is_file() else None)
     with read_session(engine) as session:
         head = trail_head(session)
     said = [str(fault) for fault in faults]
-    if rows and not head_file.is_file():
+    if not head_file.is_file():
         said.append(f"{workspace.audit_head} is missing or damaged: nothing shows whether rows were removed")
     return head, said
 

@@ -13,6 +13,7 @@ from db import new_id, record_event, utc_now
 from db.tables import Account, AccountSession, Invitation
 from evaluation.items import fault_of_text, normalise_text
 from pipeline.errors import InputError, NotFoundError
+from pipeline.last_change import require_unchanged
 from pipeline.people._links import withdraw_links
 from pipeline.people._passwords import checked_password, hash_password
 from pipeline.permissions import Actor, Permission, Role, needs
@@ -29,6 +30,7 @@ class PersonRow:
     """An account as the page of people and `users list` show it; nothing secret is in it."""
 
     name: str
+    row_version: int
     display_name: str
     pseudonym: str
     roles: tuple[Role, ...]
@@ -226,6 +228,7 @@ def list_people(workspace: Workspace) -> list[PersonRow]:
         rows.append(
             PersonRow(
                 name=account.name,
+                row_version=account.row_version,
                 display_name=account.display_name,
                 pseudonym=account.pseudonym,
                 roles=tuple(Role(role) for role in account.roles),
@@ -250,10 +253,13 @@ def _signs_in_by(account: Account) -> str:
 
 
 @needs(Permission.MANAGE_PEOPLE)
-def set_roles(workspace: Workspace, name: str, *, roles: Collection[str], who: str) -> Account:
+def set_roles(
+    workspace: Workspace, name: str, *, roles: Collection[str], who: str, expected_version: int | None = None
+) -> Account:
     """Give an account exactly these roles, at once and in all its sessions.
 
     Raises:
+        ChangedError: the account was changed since `expected_version` was seen.
         InputError: a role is unknown, or no administrator who can sign in would be left.
         NotFoundError: no such open account.
     """
@@ -261,6 +267,7 @@ def set_roles(workspace: Workspace, name: str, *, roles: Collection[str], who: s
     with workspace.writing() as session:
         ask_again(session, workspace.actor, Permission.MANAGE_PEOPLE)
         account = open_account(session, name)
+        require_unchanged(session, account, expected_version, who=who)
         if account.operating_system_owner and Role.ADMIN not in wanted:
             raise InputError(f"{name} made this workspace and stays admin: the command line acts as this account")
         if Role.ADMIN not in wanted:
@@ -282,12 +289,21 @@ def store_roles(session: Session, account: Account, wanted: list[str], *, who: s
         session,
         col(Invitation.created_by) == account.name,
         because=f"{account.name} may not invite like this any more",
+        who=who,
         unless_made_by=actor_of(account),
     )
 
 
 @needs(Permission.MANAGE_PEOPLE)
-def close_account(workspace: Workspace, name: str, *, reason: str, who: str, forget_name: bool = False) -> Account:
+def close_account(
+    workspace: Workspace,
+    name: str,
+    *,
+    reason: str,
+    who: str,
+    forget_name: bool = False,
+    expected_version: int | None = None,
+) -> Account:
     """Close an account for good: its password is erased, its sessions end, its invitations no longer work.
 
     What the person wrote, decided and answered stays, under the sign-in name and the pseudonym.
@@ -298,8 +314,10 @@ def close_account(workspace: Workspace, name: str, *, reason: str, who: str, for
         reason: why, for the audit trail.
         who: the account that closes it.
         forget_name: also replace the display name by the pseudonym.
+        expected_version: the row version that the administrator saw.
 
     Raises:
+        ChangedError: the account was changed since that version.
         InputError: no reason is given, or no administrator who can sign in would be left.
         NotFoundError: no such open account.
     """
@@ -310,6 +328,7 @@ def close_account(workspace: Workspace, name: str, *, reason: str, who: str, for
         raise InputError(f"The reason {fault}")
     with workspace.writing() as session:
         account = open_account(session, name)
+        require_unchanged(session, account, expected_version, who=who)
         if account.operating_system_owner:
             raise InputError(f"{name} made this workspace and cannot be closed: the command line acts as this account")
         _keep_an_admin(session, account)
@@ -318,28 +337,32 @@ def close_account(workspace: Workspace, name: str, *, reason: str, who: str, for
         account.password_hash = None
         if forget_name:
             account.display_name = account.pseudonym
-            for used in session.exec(select(Invitation).where(Invitation.used_by == name)):
+            named = select(Invitation).where(Invitation.used_by == name, Invitation.display_name != "")
+            for used in session.exec(named):
                 used.display_name = ""
                 session.add(used)
+                record_event(session, who=who, action="erase the display name", row=used)
         session.add(account)
-        end_all_sessions(session, account, because="the account was closed")
+        end_all_sessions(session, account, because="the account was closed", who=who)
         own = or_(col(Invitation.account_id) == account.id, col(Invitation.created_by) == name)
-        withdraw_links(session, own, because=f"the account {name} was closed")
+        withdraw_links(session, own, because=f"the account {name} was closed", who=who)
         record_event(
             session, who=who, action="close", row=account, new={"display name erased": forget_name}, reason=reason
         )
         return account
 
 
-def end_all_sessions(session: Session, account: Account, *, because: str, but: str | None = None) -> None:
-    """End the sessions of an account, but the one of the id `but`, in an open transaction."""
+def end_all_sessions(session: Session, account: Account, *, because: str, who: str, but: str | None = None) -> int:
+    """End the sessions of an account, but the one of the id `but`, in an open transaction; return how many."""
     unended = select(AccountSession).where(
         AccountSession.account_id == account.id, col(AccountSession.ended_at).is_(None)
     )
-    for one in session.exec(unended):
-        if one.id != but:
-            one.ended_at, one.ended_because = utc_now(), because
-            session.add(one)
+    ended = [one for one in session.exec(unended) if one.id != but]
+    for one in ended:
+        one.ended_at, one.ended_because = utc_now(), because
+        session.add(one)
+        record_event(session, who=who, action="sign out", row=one, reason=because)
+    return len(ended)
 
 
 def _keep_an_admin(session: Session, leaving: Account) -> None:
@@ -358,6 +381,7 @@ def store_password(
     """Write a new password hash in an open transaction; the account's other sessions and reset links end."""
     account.password_hash, account.password_changed_at = hashed, utc_now()
     session.add(account)
-    end_all_sessions(session, account, because="the password was changed", but=keep_session)
-    withdraw_links(session, col(Invitation.account_id) == account.id, because="the password was changed")
+    because = "the password was changed"
+    end_all_sessions(session, account, because=because, who=who, but=keep_session)
+    withdraw_links(session, col(Invitation.account_id) == account.id, because=because, who=who)
     record_event(session, who=who, action="change the password", row=account)

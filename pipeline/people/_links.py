@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, select
 
-from db import utc_now
+from db import record_event, utc_now
 from db.tables import Invitation
 from pipeline.permissions import Actor, Permission, Role
 
@@ -18,7 +18,7 @@ def permission_to_make(roles: Sequence[str], *, resets: bool) -> Permission:
 
 
 def withdraw_links(
-    session: Session, which: ColumnElement[bool], *, because: str, unless_made_by: Actor | None = None
+    session: Session, which: ColumnElement[bool], *, because: str, who: str, unless_made_by: Actor | None = None
 ) -> None:
     """Withdraw links that were not used yet, in an open transaction.
 
@@ -26,6 +26,7 @@ def withdraw_links(
         session: the transaction.
         which: a condition on invitations.
         because: the reason that stands in them.
+        who: the account that makes the change which ends them.
         unless_made_by: those that this actor might make now go on working.
     """
     unused = select(Invitation).where(which, col(Invitation.used_at).is_(None), col(Invitation.withdrawn_at).is_(None))
@@ -34,3 +35,4 @@ def withdraw_links(
         if unless_made_by is None or not unless_made_by.may(needed):
             link.withdrawn_at, link.withdrawn_reason = utc_now(), because
             session.add(link)
+            record_event(session, who=who, action="withdraw", row=link, reason=because)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from db import record_event
 from db.tables import Account
 from pipeline.errors import InputError
+from pipeline.last_change import require_unchanged
 from pipeline.people._accounts import checked_display_name, find_account, open_account, store_password
 from pipeline.people._passwords import checked_password, hash_password, password_fits
 from pipeline.permissions import Permission, needs
@@ -12,15 +13,17 @@ from pipeline.workspace import Workspace
 
 
 @needs(Permission.OWN_ACCOUNT)
-def change_own_display_name(workspace: Workspace, display_name: str) -> Account:
+def change_own_display_name(workspace: Workspace, display_name: str, *, expected_version: int | None = None) -> Account:
     """Change the display name of the actor's own account.
 
     Raises:
+        ChangedError: the account was changed since `expected_version` was seen.
         InputError: it cannot be shown.
         NotFoundError: the actor has no open account.
     """
     with workspace.writing() as session:
         account = open_account(session, workspace.actor.name)
+        require_unchanged(session, account, expected_version, who=account.name)
         account.display_name = checked_display_name(display_name, name=account.name)
         session.add(account)
         record_event(session, who=account.name, action="change the display name", row=account)

@@ -9,13 +9,20 @@ from sqlalchemy import delete
 from sqlmodel import col, or_
 
 from db import utc_now
-from db.tables import AccountSession, Invitation, SignInThrottle
+from db.tables import AccountSession, Act, Invitation, SignInThrottle
 from pipeline.people._sign_in import WINDOW
 from pipeline.permissions import Permission, needs
 from pipeline.settings import Settings
 from pipeline.workspace import DRAFTS, Workspace
 
 FOR_EVER = "as long as the workspace"
+
+KEEP_ACTS = timedelta(days=7)
+"""A browser that still asks for the same change after this was closed in the meantime."""
+
+
+UNFINISHED = timedelta(days=1)
+"""After that nobody is writing a draft's file any more."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,12 @@ def retention_rules(settings: Settings) -> list[Kept]:
             "keep_drafts_days",
             "to give them back after a reload",
         ),
+        Kept(
+            "which change a browser asked for (a random number)",
+            f"{KEEP_ACTS.days} days",
+            None,
+            "so that a save which is repeated, since its answer was lost, is not made twice",
+        ),
         Kept("audit trail", FOR_EVER, None, "who changed what, when and why"),
         Kept("log files", "the last 30 MB", None, "to find faults; they hold no secrets and no answers"),
     ]
@@ -93,21 +106,25 @@ def apply_retention(workspace: Workspace) -> dict[str, int]:
         )
         invitations = session.execute(delete(Invitation).where(col(Invitation.expires_at) < expired))
         attempts = session.execute(delete(SignInThrottle).where(col(SignInThrottle.since) < now - WINDOW))
+        acts = session.execute(delete(Act).where(col(Act.at) < now - KEEP_ACTS))
         counts = {
             "sessions": int(getattr(sessions, "rowcount", 0)),
             "invitations": int(getattr(invitations, "rowcount", 0)),
             "failed attempts": int(getattr(attempts, "rowcount", 0)),
+            "acts": int(getattr(acts, "rowcount", 0)),
         }
     return {**counts, "drafts": _old_drafts(workspace, now - timedelta(days=settings.keep_drafts_days))}
 
 
 def _old_drafts(workspace: Workspace, before: datetime) -> int:
     count = 0
-    for path in (workspace.root / DRAFTS).rglob("*.json"):
+    for path in (workspace.root / DRAFTS).rglob("*.*"):
+        # Another ending is that of a file whose writing was killed: the draft itself is what stood before.
+        kept = path.suffix == ".json"
         try:
-            if path.stat().st_mtime < before.timestamp():
+            if path.stat().st_mtime < (before if kept else utc_now() - UNFINISHED).timestamp():
                 path.unlink()
-                count += 1
+                count += kept
         except FileNotFoundError:
             continue  # its owner has just saved or dropped it
     return count

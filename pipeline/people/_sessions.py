@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 from db import new_id, record_event, utc_now
 from db.tables import Account, AccountSession
 from pipeline.errors import NotFoundError
-from pipeline.people._accounts import actor_of, open_account
+from pipeline.people._accounts import actor_of, end_all_sessions, open_account
 from pipeline.permissions import Actor, Permission, needs
 from pipeline.settings import Settings
 from pipeline.workspace import Workspace
@@ -106,8 +106,8 @@ def end_session(workspace: Workspace, session_id: str, *, because: str) -> None:
             return
         one.ended_at, one.ended_because = utc_now(), because
         session.add(one)
-        account = session.get(Account, one.account_id)
-        record_event(session, who=account.name if account else "", action="sign out", row=one, reason=because)
+        account = session.get_one(Account, one.account_id)
+        record_event(session, who=account.name, action="sign out", row=one, reason=because)
 
 
 @needs(Permission.OWN_ACCOUNT)
@@ -147,14 +147,4 @@ def end_sessions_of(workspace: Workspace, name: str, *, who: str) -> int:
         NotFoundError: no such open account.
     """
     with workspace.writing() as session:
-        account = open_account(session, name)
-        rows = session.exec(
-            select(AccountSession).where(
-                AccountSession.account_id == account.id, col(AccountSession.ended_at).is_(None)
-            )
-        ).all()
-        for one in rows:
-            one.ended_at, one.ended_because = utc_now(), f"ended by {who}"
-            session.add(one)
-        record_event(session, who=who, action="end all sessions", row=account, new={"sessions": len(rows)})
-        return len(rows)
+        return end_all_sessions(session, open_account(session, name), because=f"ended by {who}", who=who)

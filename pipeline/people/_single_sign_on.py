@@ -17,6 +17,7 @@ from pipeline.people._accounts import (
     end_all_sessions,
     store_account,
     store_roles,
+    system_actor,
 )
 from pipeline.people._sessions import OpenedSession, open_session
 from pipeline.permissions import NotAllowedError, Role
@@ -38,7 +39,8 @@ def sign_in_with_claims(
         NotAllowedError: the person has no account and may not get one by themselves, or it is closed, or the
             provider gives the person no role any more: then the account has none from now on.
     """
-    with workspace.writing() as session:
+    # The provider decides on accounts and roles here, and has no role itself.
+    with workspace.acting_as(system_actor(WHO)).writing() as session:
         account = account_of_claims(session, workspace.settings, claims)
         if account.roles:
             return open_session(session, workspace.settings, account, address=address, browser=browser, how=WHO)
@@ -85,7 +87,7 @@ def account_of_claims(session: Session, settings: Settings, claims: Mapping[str,
     if settings.oidc_roles:
         store_roles(session, account, roles, who=WHO)
         if not roles:
-            end_all_sessions(session, account, because="the identity provider gives no role any more")
+            end_all_sessions(session, account, because="the identity provider gives no role any more", who=WHO)
     return account
 
 

@@ -51,14 +51,15 @@ def serving(workspace: Workspace, folder: Path) -> Iterator[Served]:
         )
     served = Served(f"http://127.0.0.1:{port}", port, workspace, process, log)
     try:
-        _wait_until_up(served)
+        wait_until_up(served)
         yield served
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(END_S)
 
 
-def _wait_until_up(served: Served) -> None:
+def wait_until_up(served: Served) -> None:
+    """Wait until a server answers."""
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline:
         if served.process.poll() is not None:

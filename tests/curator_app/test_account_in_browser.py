@@ -16,10 +16,11 @@ from pipeline.bins import bin_candidates
 from pipeline.ingest import add_slides
 from pipeline.people import end_sessions_of, find_account, invite, list_own_sessions, reset_link
 from pipeline.rois import list_rois, sample_candidates, select_across_bins
-from pipeline.workspace import Workspace, create_workspace
+from pipeline.workspace import Workspace
 from tests.curator_app.looks import AT_REST, clipped_texts, unnamed_controls
 from tests.curator_app.served import Served, serving
 from tests.curator_app.visitors import PASSWORD, actor, add_person, form_token
+from tests.databases import new_workspace
 from tests.pipeline.conftest import METADATA
 
 pytestmark = pytest.mark.browser
@@ -38,7 +39,7 @@ _REFUSALS = ("status of 401", "status of 403", "status of 404", "status of 422",
 def served(chromium: Browser, drawn_slides: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A served workspace with a ROI to write about, and three people."""
     folder = tmp_path_factory.mktemp("people")
-    workspace = create_workspace(folder / "workspace")
+    workspace = new_workspace(folder / "workspace")
     add_slides(workspace, drawn_slides[:1], METADATA, who="test")
     sample_candidates(workspace, organ="liver", count=6, size=256, max_overlap=0.5, who="test")
     bin_candidates(workspace, organ="liver", bins=2, who="test")
@@ -254,7 +255,7 @@ def test_a_text_survives_the_end_of_the_session_while_it_is_typed(chromium: Brow
         expect_page(page, "Write seeds")
         expect(page.get_by_label("Question, or a statement")).to_have_value(sentence)
         assert own_drafts(workspace, "bob")["question"] == sentence
-        assert page.evaluate("Object.keys(sessionStorage).filter((key) => key.startsWith('histocurator'))") == []
+        assert page.evaluate("Object.keys(localStorage).filter((key) => key.startsWith('histocurator'))") == []
 
 
 def test_a_text_survives_while_the_server_takes_none(chromium: Browser, served: Served) -> None:

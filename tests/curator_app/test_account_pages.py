@@ -578,10 +578,10 @@ def test_every_page_of_signing_in_is_closed_to_other_sites(ada: TestClient, peop
         assert all(address.startswith("/") and not address.startswith("//") for address in addressed)
         assert "<style" not in answer.text
         assert "style=" not in answer.text
-        assert not re.search(r"<script(?! src=\"/vendor/account.js\" defer>)", answer.text)
+        assert not re.search(r"<script(?! src=\"/vendor/(?:account|unsent)\.js\" defer>)", answer.text)
 
 
-@pytest.mark.parametrize("name", ["account.css", "account.js", "session.js", "font.woff2"])
+@pytest.mark.parametrize("name", ["account.css", "account.js", "session.js", "unsent.js", "font.woff2"])
 def test_scripts_and_styles_are_sent_once(client: TestClient, name: str) -> None:
     first = client.get(f"/vendor/{name}")
     assert first.status_code == 200

@@ -18,6 +18,7 @@ from streamlit.testing.v1 import AppTest
 from curator_app.components.audit_html import LONGEST, changes_html
 from curator_app.routes import audit_routes, export_address
 from db import record_event
+from db.audit import drop_triggers
 from db.tables import Account
 from pipeline.audit import EventFilter, count_events, export_trail, list_events, stream_trail
 from pipeline.people import SignedIn
@@ -90,10 +91,7 @@ def test_what_people_wrote_is_no_markup(trail: Workspace) -> None:
 def test_a_broken_chain_is_named(trail: Workspace) -> None:
     page = open_page(trail, "audit")
     with trail.engine.begin() as connection:
-        for trigger in (
-            connection.execute(text("select name from sqlite_master where type = 'trigger'")).scalars().all()
-        ):
-            connection.execute(text(f"drop trigger {trigger}"))
+        drop_triggers(connection)
         connection.execute(text("update audit_event set who = 'otto' where sequence = 5"))
     page.button(key="audit_check").click().run()
     text_ = said(page)

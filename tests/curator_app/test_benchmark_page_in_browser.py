@@ -11,11 +11,11 @@ from playwright.sync_api import Browser, Page, expect
 
 from pipeline.benchmarks import list_runs
 from pipeline.releases import list_releases, verify_release
-from pipeline.workspace import create_workspace
 from tests.curator_app.filled import approve_all, fill_with_items, rail_is_there
 from tests.curator_app.looks import broken_pictures, clipped_texts, press, unnamed_controls
 from tests.curator_app.served import Served, serving
 from tests.curator_app.test_pages_in_browser import SIZES, go, visit, wait_for_picture
+from tests.databases import new_workspace
 
 pytestmark = pytest.mark.browser
 
@@ -26,7 +26,7 @@ JOB_MS = 90_000
 @pytest.fixture
 def served(chromium: Browser, tmp_path: Path) -> Iterator[Served]:
     """A served workspace with six approved items."""
-    workspace = fill_with_items(create_workspace(tmp_path / "workspace"), tmp_path)
+    workspace = fill_with_items(new_workspace(tmp_path / "workspace"), tmp_path)
     approve_all(workspace)
     with serving(workspace, tmp_path) as running:
         yield running

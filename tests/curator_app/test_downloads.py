@@ -19,9 +19,10 @@ from db.tables import Release
 from pipeline.permissions import Permission, Role
 from pipeline.release_folder import MANIFEST_FILE, SIGNATURE_FILE, verify_release
 from pipeline.releases import build_release
-from pipeline.workspace import Workspace, create_workspace
+from pipeline.workspace import Workspace
 from tests.curator_app.filled import approve_all, fill_with_items
 from tests.curator_app.visitors import KEY, actor, add_person, browser_of, cookie_of, guarded, opened_session
+from tests.databases import new_workspace
 
 SECRET = "what nobody may have"
 
@@ -30,7 +31,7 @@ SECRET = "what nobody may have"
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A workspace with a release of six items, where everybody signs in."""
     made = tmp_path_factory.mktemp("downloads")
-    workspace = create_workspace(made / "workspace")
+    workspace = new_workspace(made / "workspace")
     approve_all(fill_with_items(workspace, made))
     build_release(workspace, name="atlas", version="1.0.0", who="test")
     for name in ("ada", *Role):

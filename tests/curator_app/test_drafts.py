@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,6 +15,7 @@ from starlette.testclient import TestClient
 from curator_app.drafts import DraftStore, Unsaved, new_writing
 from curator_app.identity import Access
 from curator_app.routes import draft_routes
+from pipeline.audit import verify_trail
 from pipeline.errors import InputError
 from pipeline.workspace import DRAFTS, Workspace
 from tests.curator_app.visitors import KEY, actor, add_person, browser_of, cookie_of, guarded, opened_session
@@ -122,6 +125,127 @@ def test_a_writing_that_ends_while_its_text_arrives_stays_ended(
     ends[0].result(10)
     assert not read(store, NAME).fields
     assert not store.receive(NAME, writing, {"question": "What is it"})
+
+
+def test_a_writing_stays_ended_when_the_server_is_started_again(
+    store: DraftStore, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writing = new_writing()
+    store.receive(NAME, writing, {"question": "What?"})
+    store.drop(NAME, writing=writing)
+    for number in range(3):
+        monkeypatch.setattr("curator_app.drafts._ended", {})
+        again = DraftStore(workspace)
+        assert not again.receive(NAME, writing, {"question": "What is"})
+        assert not again.read(NAME).fields
+        again.drop(NAME, writing=f"another {number}")
+
+
+def test_not_every_writing_that_ever_ended_is_remembered(
+    store: DraftStore, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("curator_app.drafts._KEPT_ENDED", 3)
+    monkeypatch.setattr("curator_app.drafts._ended", {})
+    for number in range(5):
+        store.drop(NAME, writing=f"w{number}")
+    assert json.loads((folder / "ended.json").read_text()) == ["w2", "w3", "w4"]
+    (folder / "ended.json").write_text("{damaged")
+    monkeypatch.setattr("curator_app.drafts._ended", {})
+    assert store.receive(NAME, "w4", {"question": "What?"}), "a damaged file ends nothing"
+
+
+def test_a_draft_is_on_the_disk_before_it_counts_as_kept(
+    client: TestClient, workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text before the file has its name, and the name before the answer."""
+    folder.mkdir(parents=True)
+    said: list[str] = []
+    sync, replace = os.fsync, Path.replace
+
+    def note_sync(handle: int) -> None:
+        said.append(f"sync {Path(f'/proc/self/fd/{handle}').readlink().name.partition('.')[0]}")
+        sync(handle)
+
+    def note_name(path: Path, target: Path) -> Path:
+        said.append(f"name {target.name}")
+        return replace(path, target)
+
+    monkeypatch.setattr("pipeline.stored_files.os.fsync", note_sync)
+    monkeypatch.setattr(Path, "replace", note_name)
+    assert client.post(f"/api/drafts/{NAME}", json=_typed(workspace, question="What?")).json()["kept"] is True
+    assert said == [f"sync {NAME}", f"name {NAME}.json", f"sync {folder.name}"]
+
+
+def test_drafts_leave_no_row_in_the_audit_trail(client: TestClient, workspace: Workspace, store: DraftStore) -> None:
+    before = verify_trail(workspace).head
+    for text in ("What", "What is", "What is it?"):
+        assert client.post(f"/api/drafts/{NAME}", json=_typed(workspace, question=text)).json()["kept"] is True
+    store.drop(NAME, writing=new_writing())
+    after = verify_trail(workspace)
+    assert (after.head, after.faults) == (before, [])
+
+
+class TestTwoTabs:
+    """One person writes the same draft in two tabs, or comes back with a text that an offline tab left."""
+
+    def test_neither_text_is_written_over(self, store: DraftStore) -> None:
+        store.receive(NAME, "a", {"question": "Which cell is it?"}, number=1)
+        store.receive(NAME, "b", {"question": "How many mitoses?"}, number=2)
+        assert self._texts(store) == ("How many mitoses?", ["Which cell is it?"])
+        store.receive(NAME, "a", {"question": "Which cell is it here?"}, number=3)
+        assert self._texts(store) == ("Which cell is it here?", ["How many mitoses?"])
+        store.receive(NAME, "b", {"question": "How many mitoses there?"}, number=4)
+        assert self._texts(store) == ("How many mitoses there?", ["Which cell is it here?"]), "one for each tab"
+
+    def test_an_older_text_that_comes_late_does_not_push_out_the_newer_one(self, store: DraftStore) -> None:
+        store.receive(NAME, "desk", {"question": "How many mitoses?"}, number=200)
+        store.receive(NAME, "train", {"question": "Which cell is it?"}, number=100)
+        assert self._texts(store) == ("How many mitoses?", ["Which cell is it?"])
+
+    def test_what_is_in_the_other_text_already_is_not_offered(self, store: DraftStore) -> None:
+        store.receive(NAME, "a", {"question": "Which cell"}, number=1)
+        store.receive(NAME, "b", {"question": "Which cell is it?"}, number=2)
+        assert self._texts(store) == ("Which cell is it?", [])
+
+    def test_a_tab_that_opened_with_the_text_goes_on_with_it(self, store: DraftStore) -> None:
+        store.receive(NAME, "a", {"question": "Which cell is it?"}, number=10**15)
+        store.take_over(NAME, "question", "b")
+        store.receive(NAME, "b", {"question": "How many?"}, number=2)
+        assert self._texts(store) == ("How many?", []), "although the other computer's clock is ahead"
+
+    @pytest.mark.parametrize("ends", ["a", "b"])
+    def test_what_one_tab_saves_or_gives_up_leaves_the_others_text(self, store: DraftStore, ends: str) -> None:
+        texts = {"a": "Which cell is it?", "b": "How many mitoses?"}
+        for number, (writing, text) in enumerate(texts.items()):
+            store.receive(NAME, writing, {"question": text}, number=number)
+        store.drop(NAME, writing=ends)
+        kept = store.read(NAME)
+        stays = texts["b" if ends == "a" else "a"]
+        assert (dict(kept.fields), [other.text for other in kept.others]) == ({}, [stays])
+        assert not kept.is_text
+
+    def test_who_gives_up_a_draft_that_is_not_open_means_all_of_it(self, store: DraftStore, folder: Path) -> None:
+        store.receive(NAME, "a", {"question": "Which cell is it?"}, number=1)
+        store.drop(NAME, writing="never typed")
+        assert [path.name for path in folder.iterdir()] == ["ended.json"]
+
+    def test_one_may_be_put_in_for_the_other_and_be_forgotten(self, store: DraftStore, folder: Path) -> None:
+        store.receive(NAME, "a", {"question": "Which cell is it?"}, number=1)
+        store.receive(NAME, "b", {"question": "How many mitoses?"}, number=2)
+        (other,) = store.read(NAME).others
+        store.use_other(NAME, other, "b", instead_of="How many mitoses?")
+        assert self._texts(store) == ("Which cell is it?", ["How many mitoses?"])
+        store.receive(NAME, "b", {"question": "Which cell is it here?"}, number=3)
+        assert self._texts(store) == ("Which cell is it here?", ["How many mitoses?"])
+        store.forget_other(NAME, store.read(NAME).others[0])
+        assert self._texts(store) == ("Which cell is it here?", [])
+        store.drop(NAME, writing="b")
+        assert [path.name for path in folder.iterdir()] == ["ended.json"]
+
+    @staticmethod
+    def _texts(store: DraftStore) -> tuple[str, list[str]]:
+        kept = store.read(NAME)
+        return kept.fields["question"], [other.text for other in kept.others]
 
 
 def test_a_damaged_file_is_no_draft(store: DraftStore, folder: Path) -> None:

@@ -9,7 +9,6 @@ import json
 import math
 import os
 import signal
-import sqlite3
 import struct
 import subprocess
 import sys
@@ -31,6 +30,7 @@ from curator_app.cli._app import app
 from curator_app.drafts import DraftStore
 from curator_app.identity import Access, secret_key
 from curator_app.rail import RAIL, RailEntry
+from db import faults_of_database
 from db.tables import Seed
 from evaluation.slides import MAX_IMAGE_PIXELS
 from pipeline.csv_tables import MAX_FILE_MB, MAX_ROWS
@@ -38,7 +38,7 @@ from pipeline.ingest import add_slides
 from pipeline.people import invite, open_invitation
 from pipeline.rois import list_rois
 from pipeline.seeds import SEED_COLUMNS, SeedText, list_seeds, save_seed
-from pipeline.workspace import DATABASE_FILE, Workspace, create_workspace
+from pipeline.workspace import Workspace
 from tests.curator_app.cli.conftest import Command, here
 from tests.curator_app.conftest import open_page
 from tests.curator_app.filled import approve_all, fill_with_items
@@ -46,6 +46,7 @@ from tests.curator_app.raw_requests import Answer, ask, draw_page, page_connecti
 from tests.curator_app.served import Served, serving
 from tests.curator_app.typing import fields, type_into
 from tests.curator_app.visitors import actor, add_person, cookie_of, form_token, opened_session
+from tests.databases import content_of, new_workspace
 from tests.pipeline.conftest import METADATA
 
 __all__ = ["here"]
@@ -75,9 +76,10 @@ def _rss_mb(process: psutil.Process) -> float:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A served workspace that takes small uploads."""
     folder = tmp_path_factory.mktemp("hostile")
-    workspace = create_workspace(folder / "workspace")
+    workspace = new_workspace(folder / "workspace")
     fill_with_items(workspace, folder)
-    (workspace.root / "settings.toml").write_text(f"max_upload_mb = {MAX_UPLOAD_MB}\n")
+    with (workspace.root / "settings.toml").open("a") as settings:
+        settings.write(f"max_upload_mb = {MAX_UPLOAD_MB}\n")
     for name, role in (("ada", "admin"), ("bob", "author")):
         add_person(workspace, name, role)
     with serving(workspace, folder) as served:
@@ -366,10 +368,8 @@ def test_a_used_link_makes_no_second_account(served: Served) -> None:
 
 def _tables(workspace: Workspace) -> dict[str, int]:
     """How many rows every table has."""
-    with sqlite3.connect(workspace.root / DATABASE_FILE) as database:
-        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        return {name: database.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name in names}  # noqa: S608
+    assert faults_of_database(workspace.engine) == []
+    return {name: len(rows) for name, rows in content_of(workspace.engine).items()}
 
 
 def _lost_nothing(before: dict[str, int], workspace: Workspace) -> None:

@@ -23,11 +23,12 @@ from pipeline.releases import build_release
 from pipeline.review import decide, list_items
 from pipeline.rois import list_rois, sample_candidates, select_roi
 from pipeline.seeds import SeedText, list_seeds, save_seed
-from pipeline.workspace import Workspace, create_workspace
+from pipeline.workspace import Workspace
 from tests.curator_app.filled import fill_with_items
 from tests.curator_app.looks import AT_REST, press
 from tests.curator_app.served import Served, serving
 from tests.curator_app.visitors import PASSWORD, actor, add_person, cookie_of, opened_session
+from tests.databases import new_workspace
 
 pytestmark = pytest.mark.browser
 
@@ -75,7 +76,7 @@ def open_at(page: Page, served: Served, path: str) -> None:
 def hostile(chromium: Browser, drawn_slides: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A served workspace in which every text that somebody can write is an attack."""
     folder = tmp_path_factory.mktemp("hostile")
-    workspace = create_workspace(folder / "workspace")
+    workspace = new_workspace(folder / "workspace")
     slide = shutil.copy(drawn_slides[0], folder / f"{FILE_NAME}.tiff")
     told = SlideMetadata(
         organ=FILE_NAME, source=SHORT, licence=SHORT, species=SHORT, stain=SHORT, institution=SHORT, study=SHORT
@@ -322,7 +323,7 @@ def test_scripts_of_another_site_read_and_open_nothing(
 @pytest.fixture
 def shared(chromium: Browser, tmp_path: Path) -> Iterator[Served]:
     """A served workspace on which two authors work."""
-    workspace = fill_with_items(create_workspace(tmp_path / "workspace"), tmp_path)
+    workspace = fill_with_items(new_workspace(tmp_path / "workspace"), tmp_path)
     for name in ("bob", "eve"):
         add_person(workspace, name, "author")
     with serving(workspace, tmp_path) as served:

@@ -92,8 +92,53 @@ def test_an_item_that_somebody_else_changed_is_not_overwritten(filled: Workspace
     first = list_items(filled, states=REVIEWABLE)[0]
     decide(filled, first.item.id, "reject", note="Two keys are right", who="somebody else")
     page.button(key="approve").click().run()
-    assert "was changed at" in page.error[0].value
+    assert "somebody else made it rejected at" in page.error[0].value
     assert _item(filled, first.item.id).state == "rejected"
+
+
+def test_undo_leaves_what_somebody_else_decided_since(filled: Workspace) -> None:
+    page = open_page(filled, "items")
+    first = list_items(filled, states=REVIEWABLE)[0].item.id
+    page.button(key="approve").click().run()
+    undo_decision(filled, first, who="bob")
+    decide(filled, first, "reject", note="Two keys are right", who="bob")
+    page.button(key="undo").click().run()
+    assert "bob made it rejected at" in page.error[0].value.replace("\\", "")
+    assert _item(filled, first).state == "rejected"
+    assert page.button(key="undo").disabled, "it is not offered again"
+
+
+def test_an_edit_is_taken_back_with_undo(filled: Workspace) -> None:
+    page, entry = _editing(filled)
+    stem = f"edit_{entry.item.id}_stem"
+    type_into(page, stem, "Mine, which change is seen?")
+    page.button(key="save_edit").click().run()
+    number = entry.version.number
+    assert f"Undo goes back to v{number}." in _said(page)
+    assert page.button(key="undo").label.startswith(f"Back to v{number}")
+    page.button(key="undo").click().run()
+    now = next(e for e in list_items(filled) if e.item.id == entry.item.id)
+    assert (now.content, now.item.state, now.version.number) == (entry.content, entry.item.state, number + 2)
+    assert f"Edit taken back, as v{number + 2}" in _said(page)
+    assert page.button(key="undo").disabled
+
+
+def test_undo_takes_back_what_was_done_last(filled: Workspace) -> None:
+    """A decision after an edit comes first, though the edited item is the one that is shown."""
+    page, entry = _editing(filled)
+    type_into(page, f"edit_{entry.item.id}_stem", "Mine, which change is seen?")
+    page.button(key="save_edit").click().run()
+    other = next(e.item.id for e in list_items(filled, states=REVIEWABLE) if e.item.id != entry.item.id)
+    page.session_state["review_item"] = other
+    page.run()
+    page.button(key="approve").click().run()
+    page.session_state["review_item"] = entry.item.id
+    page.run()
+    page.button(key="undo").click().run()
+    assert _item(filled, other).state in REVIEWABLE
+    page.session_state["review_item"] = entry.item.id
+    page.run()
+    assert page.button(key="undo").label.startswith("Back to v")
 
 
 @pytest.mark.parametrize("item_format", ["mcq", "kprim", "free_text"])

@@ -10,11 +10,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from pipeline.review import REVIEWABLE, item_history, list_items
-from pipeline.workspace import create_workspace
 from tests.curator_app.filled import fill_with_items, rail_is_there
 from tests.curator_app.looks import broken_pictures, clipped_texts, press, unnamed_controls
 from tests.curator_app.served import Served, serving
 from tests.curator_app.test_pages_in_browser import SIZES, go, visit, wait_for_picture
+from tests.databases import new_workspace
 
 pytestmark = pytest.mark.browser
 
@@ -25,7 +25,7 @@ JOB_MS = 60_000
 @pytest.fixture
 def served(chromium: Browser, tmp_path: Path) -> Iterator[Served]:
     """A served workspace with six items that wait, one seed that waits and one that failed."""
-    workspace = fill_with_items(create_workspace(tmp_path / "workspace"), tmp_path)
+    workspace = fill_with_items(new_workspace(tmp_path / "workspace"), tmp_path)
     with serving(workspace, tmp_path) as running:
         yield running
 
@@ -125,8 +125,18 @@ def test_an_edit_is_checked_again(chromium: Browser, served: Served) -> None:
         page.get_by_role("button", name="Save and check without the image").click()
         expect(page.locator("#hc-said")).to_contain_text(f"✎ Saved as v{entry.version.number + 1}")
         expect(page.get_by_text("Which change is best seen here?").first).to_be_visible()
-    history = item_history(served.workspace, entry.item.id)
-    assert len(history.trials[history.versions[-1].id]) == 3
+        history = item_history(served.workspace, entry.item.id)
+        assert len(history.trials[history.versions[-1].id]) == 3
+        back = page.get_by_role("button", name=f"Back to v{entry.version.number}")
+        for size in SIZES:
+            page.set_viewport_size({"width": size[0], "height": size[1]})
+            expect(back).to_be_enabled()
+            _looks_right(page, "Edit-saved")
+        press(page, "u")
+        expect(page.locator("#hc-said")).to_contain_text(f"Edit taken back, as v{entry.version.number + 2}")
+        _looks_right(page, "Edit-taken-back")
+    now = next(one for one in list_items(served.workspace) if one.item.id == entry.item.id)
+    assert (now.content, now.item.state) == (entry.content, entry.item.state)
 
 
 def test_the_worker_writes_what_waits_and_the_pages_look_right(chromium: Browser, served: Served) -> None:

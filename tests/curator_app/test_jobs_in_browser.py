@@ -11,11 +11,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from pipeline.jobs import cancel_job, job_status, list_jobs, submit
-from pipeline.workspace import Workspace, create_workspace
+from pipeline.workspace import Workspace
 from tests.curator_app.filled import fill_with_items
 from tests.curator_app.looks import AT_REST, clipped_texts, press, unnamed_controls
 from tests.curator_app.served import Served, serving
 from tests.curator_app.test_pages_in_browser import SIZES, go, visit
+from tests.databases import new_workspace
 from tests.pipeline import scripted
 from tests.pipeline.test_jobs import ended, wait_for
 from tests.wire.stub import Hang, Received, Step, WireStub
@@ -42,7 +43,7 @@ class AtWork:
 def at_work(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AtWork]:
     """A served workspace whose model never answers what is generated from its third seed."""
     folder = tmp_path_factory.mktemp("jobs")
-    workspace = fill_with_items(create_workspace(folder / "workspace"), folder)
+    workspace = fill_with_items(new_workspace(folder / "workspace"), folder)
     writer = scripted.Writer()
     checker = scripted.checker(mcq_right=lambda _: False, kprim_correct=lambda _: 2)
 

@@ -17,9 +17,11 @@ from db.tables import AuditEvent, Seed, Slide
 from pipeline.bins import bin_candidates
 from pipeline.overview import Overview, overview
 from pipeline.permissions import Actor, Role
-from pipeline.rois import list_rois
+from pipeline.review import decide, list_items
+from pipeline.rois import list_rois, select_roi
 from pipeline.seeds import SeedText, drop_seed, list_seeds, save_seed
 from pipeline.states import ITEM_TRANSITIONS, ROI_TRANSITIONS, SEED_TRANSITIONS
+from pipeline.variants import choose_models, generate_items
 from pipeline.workspace import Workspace
 from tests.curator_app.conftest import open_page
 from tests.curator_app.typing import type_into, type_text, typed
@@ -262,6 +264,52 @@ def test_undo_drops_the_seed_and_gives_the_text_back(with_rois: Workspace) -> No
     assert typed(page, "Question") == "Which zone is shown?"
     assert _named(page, "radio", "Category").value == "identify_anatomy"
     assert [entry.seed.state for entry in list_seeds(with_rois)] == ["dropped"]
+
+
+def test_a_seed_that_has_items_since_is_not_taken_back(with_rois: Workspace) -> None:
+    page = open_page(with_rois, "write_seeds")
+    _write(page, "Which zone is shown?", "cortex", "identify_anatomy")
+    generate_items(with_rois, models=choose_models(with_rois, generator=None, checker=None), who="ana")
+    items = [entry.item.id for entry in list_items(with_rois, states=("passed", "escalated"))]
+    for item in items:
+        decide(with_rois, item, "approve", who="ana")
+    page.button(key="undo_seed").click().run()
+    assert re.search(r"This seed was changed since you saw it: ana made it ready at \d\d:", _plain(page))
+    assert [entry.seed.state for entry in list_seeds(with_rois)] == ["ready"]
+    assert len(list_items(with_rois, states=("approved",))) == len(items) == 3
+    assert "undo_seed" not in {button.key for button in page.button}, "it is not offered again"
+
+
+def _plain(page: AppTest) -> str:
+    """What the page says, without what keeps it from being read as Markdown."""
+    return _words(page).replace("\\", "")
+
+
+def test_a_drop_of_what_somebody_else_changed_is_refused(with_seeds: Workspace) -> None:
+    page = open_page(with_seeds, "write_seeds")
+    seed = next(e.seed for e in list_seeds(with_seeds) if e.roi.id == page.session_state["seed_roi"])
+    type_into(page, f"reason_drop_{seed.id}", "out of focus")
+    theirs = SeedText("Theirs, which zone is it?", "portal", "identify_anatomy")
+    save_seed(with_seeds, theirs, roi_id=seed.roi_id, seed_id=seed.id, who="ana")
+    page.button(key=f"drop_seed_{seed.id}").click().run()
+    assert "ana changed its text at" in _plain(page)
+    assert next(e.seed for e in list_seeds(with_seeds) if e.seed.id == seed.id).state == "written"
+    page.button(key=f"drop_seed_{seed.id}").click().run()
+    assert next(e.seed for e in list_seeds(with_seeds) if e.seed.id == seed.id).state == "dropped"
+    save_seed(with_seeds, theirs, roi_id=seed.roi_id, seed_id=seed.id, who="ana")
+    page.button(key="undo_seed").click().run()
+    assert "Nothing was done; look at it again." in _plain(page)
+
+
+def test_a_roi_that_somebody_else_brought_back_is_left_alone(with_rois: Workspace) -> None:
+    page = open_page(with_rois, "write_seeds")
+    first = page.session_state["seed_roi"]
+    type_into(page, f"reason_drop_{first}", "out of focus")
+    page.button(key="drop_confirm").click().run()
+    select_roi(with_rois, first, who="ana")
+    page.button(key="undo_seed").click().run()
+    assert "ana made it selected at" in _plain(page)
+    assert first in [roi.id for roi, _ in list_rois(with_rois)]
 
 
 def test_a_seed_can_be_changed(with_seeds: Workspace) -> None:

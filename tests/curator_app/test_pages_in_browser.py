@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,15 +13,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from pipeline.bins import bin_candidates
 from pipeline.ingest import add_slides, list_slides
-from pipeline.rois import list_rois, sample_candidates, select_across_bins
+from pipeline.rois import get_roi, list_rois, reject_roi, sample_candidates, select_across_bins
 from pipeline.seeds import SeedText, list_seeds, save_seed
-from pipeline.workspace import Workspace, create_workspace
+from pipeline.workspace import Workspace
 from tests.curator_app.looks import AT_REST, broken_pictures, clipped_texts, press, unnamed_controls
 from tests.curator_app.served import Served, serving
+from tests.databases import new_workspace
 from tests.pipeline.conftest import METADATA
 
 pytestmark = pytest.mark.browser
@@ -36,7 +38,7 @@ SCREENSHOTS = os.environ.get("HISTOCURATOR_SCREENSHOTS")
 def filled(chromium: Browser, drawn_slides: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A served workspace with slides, bins, selected ROIs and one seed."""
     folder = tmp_path_factory.mktemp("filled")
-    workspace = create_workspace(folder / "workspace")
+    workspace = new_workspace(folder / "workspace")
     add_slides(workspace, drawn_slides, METADATA, who="test")
     sample_candidates(workspace, organ="liver", count=20, size=256, max_overlap=0.5, who="test")
     bin_candidates(workspace, organ="liver", bins=4, who="test")
@@ -55,7 +57,7 @@ def filled(chromium: Browser, drawn_slides: list[Path], tmp_path_factory: pytest
 def empty(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A served workspace with nothing in it."""
     folder = tmp_path_factory.mktemp("empty")
-    with serving(create_workspace(folder / "workspace"), folder) as served:
+    with serving(new_workspace(folder / "workspace"), folder) as served:
         yield served
 
 
@@ -203,6 +205,76 @@ def test_picking_by_keys_is_quick_and_complete(chromium: Browser, filled: Served
         expect(page.locator(".picker h2")).to_contain_text("Unlike all chosen")
         page.keyboard.press("Escape")
         expect(page.locator(".picker h2")).to_contain_text("Bin 2")
+
+
+def _free(page: Page) -> int:
+    """The number of a candidate in the open bin that is neither picked nor rejected."""
+    return 1 + next(n for n, tile in enumerate(page.locator(".tile").all()) if _is(tile, "candidate"))
+
+
+def _is(tile: Locator, state: str) -> bool:
+    return tile.get_attribute("data-state") == state
+
+
+def test_a_pick_is_shown_as_saved_when_it_is(chromium: Browser, filled: Served) -> None:
+    """While the server stands still nothing is shown as picked, and nothing is lost."""
+    workspace = filled.workspace
+    with visit(chromium, filled, SIZES[1]) as page:
+        go(page, "Sample ROIs")
+        wait_for_picture(page)
+        number = _free(page)
+        tile, standing = page.locator(".tile").nth(number - 1), page.locator(".picker .standing")
+        before = len(list_rois(workspace))
+        filled.process.send_signal(signal.SIGSTOP)
+        try:
+            page.keyboard.press(str(number))
+            expect(tile.locator(".sign.state")).to_have_text("◌ pick")
+            expect(standing).to_contain_text("◌ 1 not saved yet")
+            assert _is(tile, "candidate")
+            if SCREENSHOTS:
+                page.screenshot(path=str(Path(SCREENSHOTS) / "Pick-not-saved-yet.png"))
+            assert len(list_rois(workspace)) == before
+        finally:
+            filled.process.send_signal(signal.SIGCONT)
+        expect(tile).to_have_attribute("data-state", "selected")
+        expect(tile.locator(".sign.state")).to_have_text("✓")
+        expect(standing).to_have_text(f"u takes back: pick of number {number} → candidate")
+        assert len(list_rois(workspace)) == before + 1
+        page.keyboard.press("x")
+        expect(tile).to_have_attribute("data-state", "rejected")
+        expect(standing).to_have_text(f"u takes back: rejection of number {number} → selected")
+        page.reload()
+        wait_for_picture(page)
+        press(page, "u")
+        expect(tile).to_have_attribute("data-state", "selected")
+        press(page, "u")
+        expect(tile).to_have_attribute("data-state", "candidate")
+        assert len(list_rois(workspace)) == before
+
+
+def test_a_pick_that_is_refused_is_put_back_with_a_word(chromium: Browser, filled: Served) -> None:
+    workspace = filled.workspace
+    with visit(chromium, filled, SIZES[1]) as page:
+        go(page, "Sample ROIs")
+        wait_for_picture(page)
+        number = _free(page)
+        tile = page.locator(".tile").nth(number - 1)
+        roi = str(tile.locator("img").get_attribute("src")).split("/")[-2]
+        reject_roi(workspace, roi, who="bob")
+        page.keyboard.press(str(number))
+        page.keyboard.press("u")
+        expect(tile.locator(".sign.state")).to_have_text("▲ not done")
+        expect(tile).to_have_attribute("data-state", "rejected")
+        expect(page.get_by_role("alert")).to_contain_text("bob made it rejected at")
+        expect(tile).to_have_attribute("aria-current", "true")
+        if SCREENSHOTS:
+            page.screenshot(path=str(Path(SCREENSHOTS) / "Pick-refused.png"))
+        assert get_roi(workspace, roi)[0].state == "rejected"
+        page.keyboard.press(str(number))
+        expect(tile).to_have_attribute("data-state", "selected")
+        expect(page.get_by_role("alert")).to_have_count(0)
+        press(page, "u")
+        expect(tile).to_have_attribute("data-state", "rejected")
 
 
 def test_the_neighbourhood_shows_the_slide_and_the_text_stays(chromium: Browser, filled: Served) -> None:

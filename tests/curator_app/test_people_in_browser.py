@@ -13,10 +13,10 @@ from playwright.sync_api import Browser, Page, expect
 from curator_app.identity import Access, secret_key
 from pipeline.people import accounts_exist, add_account, close_account, invite, sign_in, withdraw_invitation
 from pipeline.releases import build_release, list_releases
-from pipeline.workspace import create_workspace
 from tests.curator_app.filled import approve_all, fill_with_items
 from tests.curator_app.looks import AT_REST, clipped_texts, press, unnamed_controls
 from tests.curator_app.served import Served, serving
+from tests.databases import new_workspace
 
 pytestmark = pytest.mark.browser
 
@@ -32,7 +32,7 @@ SCREENSHOTS = os.environ.get("HISTOCURATOR_SCREENSHOTS")
 def peopled(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A served workspace with a release, accounts, a closed one, and links."""
     folder = tmp_path_factory.mktemp("peopled")
-    workspace = create_workspace(folder / "workspace")
+    workspace = new_workspace(folder / "workspace")
     approve_all(fill_with_items(workspace, folder))
     build_release(workspace, name="nephro", version="1.0.0", annotation_licence="CC0-1.0", who="test")
     for name, role, shown in (
@@ -144,7 +144,7 @@ def test_signing_out_ends_the_session_and_leads_to_the_way_in(chromium: Browser,
 
 
 def test_the_first_administrator_is_made_without_a_terminal(chromium: Browser, tmp_path: Path) -> None:
-    workspace = create_workspace(tmp_path / "workspace")
+    workspace = new_workspace(tmp_path / "workspace")
     with serving(workspace, tmp_path) as served, visit(chromium, served, "/people", who=None) as page:
         page.get_by_role("textbox", name="Sign-in name").fill("anna")
         page.get_by_label("Password (required").fill(PASSWORD)

@@ -31,6 +31,7 @@ from pipeline.people import (
 from pipeline.permissions import GRANTS, Permission, Role
 from pipeline.workspace import Workspace
 from tests.curator_app.conftest import open_page
+from tests.curator_app.typing import type_text
 
 PASSWORD = "correct horse battery staple"
 HOSTILE = [
@@ -264,7 +265,7 @@ def test_the_last_administrator_stays(peopled: Workspace) -> None:
     page.button(key="roles_save").click().run()
     assert "last administrator" in page.error[0].value
     closing = _dialog(peopled, "anna", "_one_person", "close_dialog", of="anna")
-    closing.text_input(key="close_reason").set_value("tired")
+    type_text(closing, "Why", "tired")
     closing.button(key="close_now").click().run()
     assert "last administrator" in closing.error[0].value
 
@@ -292,7 +293,7 @@ def test_closing_says_what_it_does_asks_why_and_forgets_the_name(peopled: Worksp
     assert "Dr. Otto" in said
     page.button(key="close_now").click().run()
     assert "Say why" in page.error[0].value
-    page.text_input(key="close_reason").set_value(HOSTILE[0])
+    type_text(page, "Why", HOSTILE[0])
     page.checkbox(key="close_forget").check()
     page.button(key="close_now").click().run()
     account = find_account(peopled, "otto")

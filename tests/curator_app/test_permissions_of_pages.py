@@ -20,8 +20,9 @@ from pipeline.releases import build_release
 from pipeline.review import REVIEWABLE, decide, list_items
 from pipeline.rois import list_rois, sample_candidates, select_across_bins
 from pipeline.seeds import list_seeds
-from pipeline.workspace import Workspace, create_workspace
+from pipeline.workspace import Workspace
 from tests.curator_app.filled import fill_with_items
+from tests.databases import new_workspace
 from tests.pipeline.conftest import METADATA
 
 PASSWORD = "correct horse battery staple"
@@ -42,7 +43,7 @@ ACTS: dict[str, dict[str, frozenset[Role]]] = {
     "items": {
         "approve": DECIDERS,
         "reject": DECIDERS,
-        "undo": DECIDERS,
+        "undo": DECIDERS | WRITERS,
         "edit": WRITERS | {Role.REVIEWER},
         "withdraw": WRITERS,
         "previous": STAFF,
@@ -78,7 +79,7 @@ def _name(roles: frozenset[Role]) -> str:
 def filled(drawn_slides: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A workspace with something in every place, an account of every role, a job and an invitation."""
     folder = tmp_path_factory.mktemp("filled")
-    workspace = create_workspace(folder / "workspace")
+    workspace = new_workspace(folder / "workspace")
     add_slides(workspace, drawn_slides, METADATA, who="test")
     sample_candidates(workspace, organ="liver", count=12, size=128, max_overlap=0.5, who="test")
     bin_candidates(workspace, organ="liver", bins=2, who="test")
@@ -100,7 +101,7 @@ def filled(drawn_slides: list[Path], tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A workspace with nothing but an account of every role."""
-    workspace = create_workspace(tmp_path_factory.mktemp("empty") / "workspace")
+    workspace = new_workspace(tmp_path_factory.mktemp("empty") / "workspace")
     for role in Role:
         add_account(workspace, f"the-{role}", roles=[role], password=PASSWORD, who="test")
     yield workspace

@@ -16,6 +16,7 @@ from pipeline.review import list_items
 from pipeline.workspace import Workspace
 from tests.curator_app.conftest import open_page
 from tests.curator_app.filled import approve_all, fill_with_items
+from tests.curator_app.typing import type_text, typed
 
 
 @pytest.fixture
@@ -140,8 +141,8 @@ def test_signing_asks_for_the_password_and_names_the_signer(built: Workspace) ->
     assert "nephro 1.0.0" in said
     assert release.content_sha256[:12] in said
     assert "Dr. Carla (carla)" in said
-    assert page.text_input(key="sign_meaning").value == MEANING
-    page.text_input(key="sign_meaning").set_value("approved for <b>study</b> 1")
+    assert typed(page, "What the signature means") == MEANING
+    type_text(page, "What the signature means", "approved for <b>study</b> 1")
     page.text_input(key="sign_password").set_value(PASSWORD)
     page.button(key="sign_confirm").click().run()
     assert not page.exception

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import sqlite3
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,19 +14,24 @@ import psutil
 import pyarrow.parquet as pq
 import pytest
 from inspect_ai.log import read_eval_log
+from sqlalchemy import inspect, table, text
+from sqlmodel import col, select
 
 from curator_app.identity import KEY_FILE, SECRET_KEY_VARIABLE, Access, secret_key
 from curator_app.rail import addresses
+from db import connect
+from db.tables import Account
 from pipeline.jobs import list_jobs, submit
 from pipeline.people import invite, reset_link
 from pipeline.releases import build_release
 from pipeline.review import list_items
 from pipeline.variants import pending_seeds
-from pipeline.workspace import DATABASE_FILE, Workspace
+from pipeline.workspace import DATABASE_FILE, QUEUE_FILE, Workspace
 from tests.curator_app.filled import approve_all
 from tests.curator_app.raw_requests import Answer, ask, draw_page, page_connection
 from tests.curator_app.served import Served, serving
 from tests.curator_app.visitors import add_person, cookie_of, form_token, opened_session
+from tests.databases import content_of, on_postgresql
 from tests.pipeline import scripted
 from tests.pipeline.test_jobs import ended, wait_for
 from tests.wire.stub import Answer as Reply
@@ -146,22 +150,26 @@ def _written(workspace: Workspace) -> dict[str, bytes]:
         elif zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 found |= {f"{name}/{inside}": archive.read(inside) for inside in archive.namelist()}
-    found |= {f"queue.sqlite, {name}": data for name, data in _unpacked_queue(workspace).items()}
+    found["database"] = str(content_of(workspace.engine)).encode()
+    found |= {f"queue, {name}": data for name, data in _unpacked_queue(workspace).items()}
     return found
 
 
 def _unpacked_queue(workspace: Workspace) -> dict[str, bytes]:
     """What the queue keeps of jobs and their steps; it writes it in base 64."""
     found = {}
-    with sqlite3.connect(workspace.root / "queue.sqlite") as queue:
-        for (table,) in queue.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
-            rows = queue.execute(f'SELECT * FROM "{table}"').fetchall()  # noqa: S608  (its own names)
+    engine = connect(workspace.queue_url)
+    schema = None if engine.dialect.name == "sqlite" else "dbos"
+    with engine.connect() as queue:
+        for name in inspect(queue).get_table_names(schema=schema):
+            rows = queue.execute(select(text("*")).select_from(table(name, schema=schema)))
             cells = {cell for row in rows for cell in row if isinstance(cell, str)}
-            unpacked = b""
+            unpacked = " ".join(cells).encode()
             for cell in cells:
                 with suppress(binascii.Error, ValueError):
                     unpacked += base64.b64decode(cell, validate=True)
-            found[table] = unpacked
+            found[name] = unpacked
+    engine.dispose()
     return found
 
 
@@ -173,9 +181,10 @@ def test_nothing_secret_is_written_down(served: Served) -> None:
 
     written = _written(workspace)
     assert any(name.endswith(".eval (read)") for name in written)
-    assert {DATABASE_FILE, "queue.sqlite"} <= {Path(name).name for name in written}
-    assert b"refuses" in written["queue.sqlite, workflow_input"]
-    assert b"centrilobular" in written["queue.sqlite, operation_outputs"]
+    files = set() if on_postgresql() else {DATABASE_FILE, QUEUE_FILE}
+    assert files <= {Path(name).name for name in written}
+    assert b"refuses" in written["queue, workflow_input"]
+    assert b"centrilobular" in written["queue, operation_outputs"]
     assert KEY_FILE not in written, "the key of the environment is the key"
     for name, data in written.items():
         for secret in secrets:
@@ -198,9 +207,9 @@ def test_nothing_secret_is_written_down(served: Served) -> None:
         assert secret.encode() not in shown, f"{secret}: {_around(shown, secret.encode())!r}"
     items = list_items(workspace)
     assert len(items) >= 3, "the provider's work was kept"
-    with sqlite3.connect(workspace.root / DATABASE_FILE) as database:
-        kept = database.execute("SELECT count(*) FROM account WHERE password_hash LIKE '$argon2id$%'").fetchone()
-    assert kept == (2,)
+    with workspace.reading() as session:
+        kept = session.exec(select(Account).where(col(Account.password_hash).startswith("$argon2id$"))).all()
+    assert len(kept) == 2
 
 
 def _around(data: bytes, secret: bytes) -> bytes:

@@ -13,9 +13,10 @@ from itsdangerous import URLSafeTimedSerializer
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from pipeline.people import close_account, end_sessions_of, find_account, list_people
-from pipeline.workspace import Workspace, create_workspace
+from pipeline.workspace import Workspace
 from tests.curator_app.provider import CLIENT, CLIENT_SECRET, NAME, TestProvider, running_provider, trusting
 from tests.curator_app.served import Served, serving
+from tests.databases import new_workspace
 
 pytestmark = pytest.mark.browser
 
@@ -35,7 +36,7 @@ def served(chromium: Browser, provider: TestProvider, tmp_path_factory: pytest.T
     """A served workspace that trusts the provider."""
     folder = tmp_path_factory.mktemp("single_sign_on")
     _leave_configuration_about(folder)
-    workspace = trusting(create_workspace(folder / "workspace"), folder, provider.url)
+    workspace = trusting(new_workspace(folder / "workspace"), folder, provider.url)
     with serving(workspace, folder) as running:
         yield running
 
@@ -277,7 +278,7 @@ def test_a_callback_without_its_beginning_is_refused(chromium: Browser, served: 
 def test_a_provider_that_is_down_is_said_in_words(chromium: Browser, tmp_path: Path) -> None:
     with running_provider() as gone:
         url = gone.url
-    workspace = trusting(create_workspace(tmp_path / "workspace"), tmp_path, url)
+    workspace = trusting(new_workspace(tmp_path / "workspace"), tmp_path, url)
     with serving(workspace, tmp_path) as served, _browser(chromium) as page:
         page.goto(served.url)
         page.get_by_role("link", name=f"Sign in with {NAME}").click()

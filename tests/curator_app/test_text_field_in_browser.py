@@ -16,11 +16,11 @@ from evaluation.items import CATEGORIES
 from pipeline.review import REVIEWABLE, list_items
 from pipeline.rois import list_rois
 from pipeline.seeds import SeedText, list_seeds, save_seed
-from pipeline.workspace import create_workspace
 from tests.curator_app.filled import fill_with_items, rail_is_there
 from tests.curator_app.looks import AT_REST, clipped_texts, press, unnamed_controls
 from tests.curator_app.served import Served, serving
 from tests.curator_app.test_pages_in_browser import SIZES, WAIT_MS, go, visit, wait_for_picture
+from tests.databases import new_workspace
 
 pytestmark = pytest.mark.browser
 
@@ -34,7 +34,7 @@ TIMES = 20
 def served(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A served workspace with two ROIs and six items."""
     folder = tmp_path_factory.mktemp("typing")
-    workspace = fill_with_items(create_workspace(folder / "workspace"), folder)
+    workspace = fill_with_items(new_workspace(folder / "workspace"), folder)
     with serving(workspace, folder) as running:
         yield running
 
@@ -116,7 +116,7 @@ def test_what_is_typed_while_nothing_goes_through_is_sent_when_something_does(ta
     expect(tab.get_by_text(re.compile(r"draft saved \d\d:\d\d:\d\d"))).to_be_visible()
     tab.context.set_offline(True)
     question.press_sequentially(SENTENCE[20:])
-    expect(tab.get_by_text("not saved yet: no connection, kept in this tab").first).to_be_visible()
+    expect(tab.get_by_text("not saved yet: no connection, kept in this browser").first).to_be_visible()
     assert _typed_at_server(served) != SENTENCE
     tab.context.set_offline(False)
     expect(tab.get_by_text(re.compile(r"draft saved \d\d:\d\d:\d\d"))).to_be_visible()

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from curator_app.identity import Access
 from curator_app.rail import addresses
-from curator_app.routes import Guard, PageShell
+from curator_app.routes import Guard, PageShell, Troubles
 from db.tables import Account
 from pipeline.people import OpenedSession, actor_of, add_account
 from pipeline.people._accounts import open_account
@@ -54,7 +54,11 @@ def guarded(access: Access, routes: Sequence[BaseRoute], **options: object) -> S
     """Return an app of these routes behind the guard and the page shell, as the server puts them together."""
     return Starlette(
         routes=list(routes),
-        middleware=[Middleware(Guard, access=access, **options), Middleware(PageShell, pages=addresses())],
+        middleware=[
+            Middleware(Troubles),
+            Middleware(Guard, access=access, **options),
+            Middleware(PageShell, pages=addresses()),
+        ],
     )
 
 

@@ -6,12 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
-from db import connect, new_id
-from tests.pipeline.test_postgresql import postgresql_url
-
-__all__ = ["postgresql_url"]
+from db import connect
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -20,13 +17,6 @@ def empty(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     if request.param == "sqlite":
         engine = connect(f"sqlite:///{tmp_path / 'a.db'}")
     else:
-        url = request.getfixturevalue("postgresql_url")
-        name = new_id("test")
-        server = connect(url)
-        with server.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.execute(text(f"CREATE DATABASE {name}"))
-        made = server.url.set(database=name)
-        server.dispose()
-        engine = connect(made.render_as_string(hide_password=False))
+        engine = connect(request.getfixturevalue("postgresql_url"))
     yield engine
     engine.dispose()

@@ -12,9 +12,21 @@ from sqlalchemy.exc import DatabaseError, DBAPIError
 
 from db import connect, copy_database, count_rows, migrate, new_id, record_event, write_session
 from db._schema import schema_revision
-from db.audit import HEAD_FILE, START, digest, missing_triggers, verify_chain
+from db.audit import (
+    HEAD_FILE,
+    START,
+    ChainLink,
+    create_triggers,
+    digest,
+    drop_triggers,
+    missing_triggers,
+    read_head,
+    verify_chain,
+)
 from db.tables import Account, AuditEvent
 from tests.db.test_people_migration import NEW_TABLES, ROWS, Rows, fill, rows_of, tables_of, without
+
+pytestmark = pytest.mark.both_engines
 
 CHAIN = ("role", "previous_sha256", "sha256")
 
@@ -91,7 +103,7 @@ def test_all_the_way_up_and_down_and_up_again(filled: Engine) -> None:
     assert rows_of(filled)["audit_event"] == before["audit_event"]
     assert counts(rows_of(filled)) == counts(before)
     migrate(filled)
-    assert counts(rows_of(filled)) == {**counts(before), "lease": 0}
+    assert counts(rows_of(filled)) == {**counts(before), "lease": 0, "act": 0}
     assert missing_triggers_of(filled) == []
     assert verify_chain(filled) == (ROWS, [])
 
@@ -108,12 +120,59 @@ def test_down_leaves_no_trigger_in_the_way_and_up_again_goes_on(filled: Engine, 
     migrate(filled, to="0002")
     with filled.begin() as connection:
         connection.execute(text("UPDATE audit_event SET who = 'corrected' WHERE sequence = 1"))
-    migrate(filled)
     head = tmp_path / HEAD_FILE
+    migrate(filled, head_file=head)
+    assert verify_chain(filled, head) == (ROWS, [])
     write_something(filled, "later", head)
     assert verify_chain(filled, head) == (ROWS + 1, [])
     with pytest.raises(DBAPIError, match="append-only"), filled.begin() as connection:
         connection.execute(text("UPDATE audit_event SET who = 'b'"))
+
+
+def test_a_workspace_of_a_program_without_a_chain_gets_its_head_with_the_chain(filled: Engine, tmp_path: Path) -> None:
+    head = tmp_path / HEAD_FILE
+    migrate(filled, to="0002", head_file=head)
+    assert not head.exists()
+    migrate(filled, head_file=head)
+    assert read_head(head) == ChainLink(ROWS, trail(filled)[-1]["sha256"])
+    assert verify_chain(filled, head) == (ROWS, [])
+
+
+def test_a_chain_that_is_there_gets_no_head_by_a_migration(filled: Engine, tmp_path: Path) -> None:
+    head = tmp_path / HEAD_FILE
+    migrate(filled, to="0003", head_file=head)
+    head.unlink()
+    migrate(filled, head_file=head)
+    assert not head.exists(), "it may have been removed to cover up a cut"
+    assert "is missing" in str(verify_chain(filled, head)[1][0])
+
+
+def test_a_chain_that_was_undone_behind_the_program_shows(filled: Engine, tmp_path: Path) -> None:
+    """Else whoever can write to the database could have the program link other rows anew."""
+    head = tmp_path / HEAD_FILE
+    migrate(filled, head_file=head)
+    write_something(filled, "later", head)
+    migrate(filled, to="0002")
+    with filled.begin() as connection:
+        connection.execute(text("UPDATE audit_event SET who = 'mallory' WHERE sequence = 1"))
+    migrate(filled, head_file=head)
+    for number in range(3):
+        write_something(filled, f"later {number}", head)
+    assert [str(fault) for fault in verify_chain(filled, head)[1]] == [
+        f"row {ROWS + 1} is not the one that was noted outside the database"
+    ]
+
+
+def test_a_cut_is_not_covered_up_by_going_down_and_up(filled: Engine, tmp_path: Path) -> None:
+    head = tmp_path / HEAD_FILE
+    migrate(filled, head_file=head)
+    with filled.begin() as connection:
+        drop_triggers(connection)
+        connection.execute(text("DELETE FROM audit_event WHERE sequence = :last"), {"last": ROWS})
+        create_triggers(connection)
+    migrate(filled, to="0002", head_file=head)
+    migrate(filled, head_file=head)
+    assert f"reached row {ROWS}" in str(verify_chain(filled, head)[1][0])
 
 
 def test_down_to_nothing_and_up_again(filled: Engine) -> None:

@@ -11,28 +11,19 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from db import connect, migrate, new_id, read_session, record_event, write_session
-from db.audit import HEAD_FILE, read_head, verify_chain
+from db.audit import HEAD_FILE, START, begin_head, read_head, verify_chain
 from db.tables import Account
 
 WRITERS = 20
 TURNS = 10
 
 
-@pytest.fixture
-def url(postgresql_url: str) -> str:
-    """The URL of an empty database."""
-    server = connect(postgresql_url)
-    name = new_id("test")
-    with server.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    made = server.url.set(database=name).render_as_string(hide_password=False)
-    server.dispose()
-    return made
+pytestmark = pytest.mark.both_engines
 
 
 @pytest.fixture
-def engine(url: str) -> Iterator[Engine]:
-    made = connect(url)
+def engine(postgresql_url: str) -> Iterator[Engine]:
+    made = connect(postgresql_url)
     migrate(made)
     yield made
     made.dispose()
@@ -40,6 +31,7 @@ def engine(url: str) -> Iterator[Engine]:
 
 @pytest.fixture
 def head(tmp_path: Path) -> Path:
+    begin_head(tmp_path / HEAD_FILE, START)
     return tmp_path / HEAD_FILE
 
 
@@ -60,11 +52,13 @@ def execute(engine: Engine, *statements: str) -> None:
             connection.execute(text(statement))
 
 
-def test_twenty_writers_on_connections_of_their_own_fork_nothing(engine: Engine, url: str, head: Path) -> None:
+def test_twenty_writers_on_connections_of_their_own_fork_nothing(
+    engine: Engine, postgresql_url: str, head: Path
+) -> None:
     refused: list[Exception] = []
 
     def write(worker: int) -> None:
-        own = connect(url)
+        own = connect(postgresql_url)
         try:
             for turn in range(TURNS):
                 add(own, head, f"{worker}-{turn}")

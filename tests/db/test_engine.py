@@ -1,8 +1,9 @@
-"""Writers follow each other on one SQLite file, and a session keeps or loses what it should."""
+"""Writers follow each other on one database, and a session keeps or loses what it should."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,15 @@ from sqlmodel import func, select
 
 from db import connect, migrate, new_id, read_session, record_event, write_session
 from db.tables import Account, AuditEvent, Slide
+from tests.databases import new_database_url
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Engine:
-    engine = connect(f"sqlite:///{tmp_path / 'histocurator.db'}")
-    migrate(engine)
-    return engine
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    made = connect(new_database_url(tmp_path))
+    migrate(made)
+    yield made
+    made.dispose()
 
 
 def _account(name: str) -> Account:

@@ -13,6 +13,8 @@ from db import connect, migrate, new_id, write_session
 from db._schema import schema_revision
 from db.tables import Account, AccountSession, Invitation, Signature, SignInThrottle
 
+pytestmark = pytest.mark.both_engines
+
 PEOPLE_REVISION = "0002"
 ROWS = 7
 ROLES = ("admin", "author", "reviewer", "reader", "coordinator", "auditor", "author")

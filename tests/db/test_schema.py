@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from alembic import command
-from sqlalchemy import inspect
+from sqlalchemy import Engine, inspect
 from sqlmodel import SQLModel
 
 import db.tables  # noqa: F401
@@ -15,22 +15,23 @@ from db import SchemaError, connect, migrate
 from db._schema import _configuration, schema_revision
 
 
-def test_migrations_and_tables_agree(tmp_path: Path) -> None:
-    engine = connect(f"sqlite:///{tmp_path / 'a.db'}")
-    migrate(engine)
-    command.check(_configuration(engine))
-    assert set(SQLModel.metadata.tables) <= set(inspect(engine).get_table_names())
+@pytest.mark.both_engines
+def test_migrations_and_tables_agree(empty: Engine) -> None:
+    migrate(empty)
+    command.check(_configuration(empty))
+    assert set(SQLModel.metadata.tables) <= set(inspect(empty).get_table_names())
 
 
-def test_every_migration_goes_down_and_up_again(tmp_path: Path) -> None:
-    engine = connect(f"sqlite:///{tmp_path / 'a.db'}")
-    migrate(engine)
-    migrate(engine, to="base")
-    assert set(inspect(engine).get_table_names()) <= {"alembic_version"}
-    migrate(engine)
-    assert schema_revision(engine) is not None
+@pytest.mark.both_engines
+def test_every_migration_goes_down_and_up_again(empty: Engine) -> None:
+    migrate(empty)
+    migrate(empty, to="base")
+    assert set(inspect(empty).get_table_names()) <= {"alembic_version"}
+    migrate(empty)
+    assert schema_revision(empty) is not None
 
 
+@pytest.mark.sqlite("the file itself stays as it is")
 def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "a.db"
     engine = connect(f"sqlite:///{file}")
@@ -44,6 +45,7 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path: Path) -> None:
     assert file.read_bytes() == before
 
 
+@pytest.mark.sqlite("no copy is made of PostgreSQL")
 def test_a_copy_is_made_before_a_change_and_holds_the_old_rows(tmp_path: Path) -> None:
     file = tmp_path / "a.db"
     engine = connect(f"sqlite:///{file}")

@@ -11,7 +11,8 @@ import pytest
 from pipeline.ingest import SlideMetadata, add_slides
 from pipeline.rois import list_rois, sample_candidates, select_roi
 from pipeline.seeds import import_seeds
-from pipeline.workspace import Workspace, create_workspace
+from pipeline.workspace import Workspace
+from tests.databases import new_workspace
 from tests.evaluation.slides.drawing import disc, glass, stain, write_tiff
 from tests.wire.small_model import small_model
 
@@ -37,7 +38,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
     """An empty workspace."""
     for name in ("HISTOCURATOR_WORKSPACE", "HISTOCURATOR_DATABASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    made = create_workspace(tmp_path / "workspace")
+    made = new_workspace(tmp_path / "workspace")
     yield made
     made.engine.dispose()
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +12,7 @@ from sqlalchemy.exc import OperationalError
 
 from curator_app.cli._output import in_words
 from db import connect, count_rows, faults_of_database, migrate, new_id, record_event, write_session
-from db.audit import HEAD_FILE, verify_chain
+from db.audit import HEAD_FILE, START, begin_head, verify_chain
 from db.tables import Account
 from pipeline.audit import verify_trail
 from pipeline.backup import restore_backup, write_backup
@@ -25,43 +23,11 @@ from pipeline.rois import list_rois, sample_candidates, select_roi
 from pipeline.seeds import SeedText, list_seeds, save_seed
 from pipeline.workspace import DATABASE_FILE, Workspace, create_workspace, open_workspace
 from tests.pipeline.conftest import METADATA
+from tests.small_disk import SmallDisk, small_disk
 
-SIZE = "6m"
+__all__ = ["small_disk"]
 
-
-class SmallDisk:
-    """A file system of a few megabytes."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._ballast = path / "ballast"
-
-    def fill(self, *, leave: int = 0) -> None:
-        """Leave at most so many bytes free."""
-        with self._ballast.open("ab", buffering=0) as file:
-            while shutil.disk_usage(self.path).free > leave:
-                file.write(b"\0" * 4096)
-
-    def free(self) -> None:
-        """Take away what fills it."""
-        self._ballast.unlink()
-
-    def names(self) -> list[str]:
-        """What lies on it besides the ballast."""
-        return sorted(path.name for path in self.path.iterdir() if path != self._ballast)
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[SmallDisk]:
-    place = tmp_path / "small"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", place], capture_output=True, text=True, check=False
-    )
-    if mounted.returncode:
-        pytest.skip(f"a small file system needs the right to mount one: {mounted.stderr.strip()}")
-    yield SmallDisk(place)
-    subprocess.run(["umount", "--lazy", place], check=True)
+pytestmark = pytest.mark.sqlite("the database lies in the workspace, on the disk that is full")
 
 
 @pytest.fixture
@@ -185,7 +151,7 @@ def test_a_restore(
 
 
 def test_the_head_of_the_trail(small_disk: SmallDisk, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The change itself is on another disk and is kept: it must not look as if it had failed."""
+    """A head that is there is written in place and needs no more room; one that is not there is not begun later."""
     engine = connect(f"sqlite:///{tmp_path / DATABASE_FILE}")
     migrate(engine)
     head = small_disk.path / HEAD_FILE
@@ -197,19 +163,20 @@ def test_the_head_of_the_trail(small_disk: SmallDisk, tmp_path: Path, caplog: py
             record_event(session, who="a", action="add", row=account)
 
     small_disk.fill()
-    with caplog.at_level(logging.ERROR):
-        write("one")
-    assert "could not be noted" in caplog.text
-    assert "No space left on device" in caplog.text
-    rows, faults = verify_chain(engine, head)
-    assert rows == 1
-    assert len(faults) == 1
-    assert "holds no head" in str(faults[0]), "until there is room, the check says what is missing"
+    with pytest.raises(OSError, match="No space left on device"):
+        begin_head(head, START)
     small_disk.free()
-    write("two")
-    assert verify_chain(engine, head) == (2, [])
-    # A head that is there is written in place and needs no more room.
+    begin_head(head, START)
     small_disk.fill()
-    write("three")
-    assert verify_chain(engine, head) == (3, [])
+    for name in ("one", "two"):
+        write(name)
+    assert caplog.text == ""
+    assert verify_chain(engine, head) == (2, [])
+    head.unlink()
+    with caplog.at_level(logging.ERROR):
+        write("three")
+    assert "could not be noted" in caplog.text, "the change itself is on another disk and is kept"
+    rows, faults = verify_chain(engine, head)
+    assert rows == 3
+    assert ["is missing" in str(fault) for fault in faults] == [True]
     engine.dispose()

@@ -71,6 +71,11 @@ def wait_for(workspace: Workspace, job_id: str, reached: Callable[[JobStatus], b
     raise AssertionError(f"the job stays {status}")
 
 
+def workers_that_wait(workspace: Workspace) -> int:
+    """Return how many workers have said in the log that they wait for jobs, those included that have ended."""
+    return workspace.log_file.read_text().count(" waits for ") if workspace.log_file.is_file() else 0
+
+
 @dataclass(frozen=True)
 class Killed:
     """How a generation went whose worker was killed: calls that it needed, that were made, that were under way."""
@@ -210,6 +215,38 @@ def test_a_worker_that_is_killed_again_and_again_repeats_only_what_was_under_way
     assert sum("goes on after its worker ended" in text for text in log) >= 1, log
 
 
+def test_one_worker_goes_on_with_what_two_left(with_seeds: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that is killed leaves its worker; the next one's is the second, and a kill of all ends both."""
+    monkeypatch.setenv("HISTOCURATOR_MODEL_CONCURRENCY", "1")
+    writer = scripted.Writer()
+    checker = scripted.checker(mcq_right=lambda _: False, kprim_correct=lambda _: 2)
+
+    def script(received: Received) -> Step:
+        time.sleep(0.3)
+        return writer.answer(received) if scripted.writer_of(received) else checker(received)
+
+    with WireStub(script=script) as server:
+        monkeypatch.setenv("STUB_BASE_URL", server.openai_url)
+        monkeypatch.setenv("STUB_API_KEY", "key")
+        with worker(with_seeds) as first, worker(with_seeds) as second:
+            end = time.monotonic() + PATIENCE_S
+            while workers_that_wait(with_seeds) < 2 and time.monotonic() < end:
+                time.sleep(0.1)
+            job = submit(with_seeds, "generate", generator=scripted.WRITER, checker=scripted.CHECKER)
+            while len(server.received) < 6 and time.monotonic() < end:
+                time.sleep(0.02)
+            for one in (first, second):
+                os.kill(one.pid, signal.SIGKILL)
+                one.wait()
+        with worker(with_seeds):
+            status = wait_for(with_seeds, job, ended)
+    assert status.state == "done", status.error
+    assert status.result is not None
+    assert status.result["ready"] == 4
+    log = with_seeds.log_file.read_text()
+    assert "worker 1 has ended" in log, "the worker that was started again is the other one"
+
+
 def test_a_cancelled_job_says_by_whom_and_when_it_began(with_seeds: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     with WireStub(Hang(60)) as server:
         monkeypatch.setenv("STUB_BASE_URL", server.openai_url)
@@ -321,6 +358,7 @@ def test_a_job_keeps_to_the_limit_of_calls_at_once(with_seeds: Workspace, monkey
     assert max(most) == 2
 
 
+@pytest.mark.sqlite("workers on PostgreSQL may run on several machines, and take over from each other")
 def test_a_worker_keeps_its_name_where_the_machine_gets_another(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import importlib
 import inspect
 import pkgutil
-import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from pipeline.permissions import (
     permissions_document,
 )
 from pipeline.workspace import DATABASE_FILE, Workspace
+from tests.databases import content_of
 from tests.pipeline.test_jobs import ended, wait_for, worker
 
 Function = Callable[..., Any]
@@ -41,6 +41,7 @@ UNGUARDED = {
     "model_choice.choose_models": "reads settings; who uses the models is asked by what uses them",
     "model_choice.prompt_folder": "names a folder",
     # Parts of guarded functions.
+    "acts.once": "makes the change that it is given, which asks",
     "bins.embed_candidates": "a part of bin_candidates",
     "item_store.record_call": "a part of generating and checking",
     "item_store.store_drafts": "a part of generating",
@@ -112,12 +113,10 @@ def acting_as(workspace: Workspace, *roles: Role, name: str = "somebody") -> Wor
     return workspace.acting_as(Actor(name, frozenset(roles), account_id="acc_somebody"))
 
 
-def contents(workspace: Workspace) -> list[str]:
-    """The whole database as SQL, and the names of all files beside it."""
-    with sqlite3.connect(workspace.root / DATABASE_FILE) as connection:
-        rows = list(connection.iterdump())
+def contents(workspace: Workspace) -> tuple[dict[str, list[str]], list[str]]:
+    """The whole database, and the names of all files beside it."""
     beside = [path for path in workspace.root.rglob("*") if not path.name.startswith(DATABASE_FILE)]
-    return rows + sorted(str(path) for path in beside)
+    return content_of(workspace.engine), sorted(str(path) for path in beside)
 
 
 def call_with_nothing(function: Function, workspace: Workspace) -> Any:

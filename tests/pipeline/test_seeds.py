@@ -8,7 +8,7 @@ import pytest
 from sqlmodel import select
 
 from db.tables import AuditEvent
-from pipeline.errors import ConflictError, InputError
+from pipeline.errors import ChangedError, ConflictError, InputError
 from pipeline.review import list_items
 from pipeline.rois import list_rois
 from pipeline.seeds import SeedText, drop_seed, import_seeds, list_seeds, restore_seed, save_seed
@@ -46,7 +46,7 @@ def test_two_people_on_one_seed(with_rois: Workspace) -> None:
         seed_id=seed.id,
         expected_version=seen,
     )
-    with pytest.raises(ConflictError, match="Which vessel is it"):
+    with pytest.raises(ConflictError, match=r"ben changed its text at .* Which vessel is it"):
         save_seed(
             with_rois,
             SeedText("What vessel?", "A vein", "identify_anatomy"),
@@ -71,6 +71,22 @@ def test_dropping_withdraws_items_and_can_be_undone(with_seeds: Workspace) -> No
     drop_seed(with_seeds, seed.id, reason="out of focus", who="a")
     assert len(list_items(with_seeds)) == 9
     assert restore_seed(with_seeds, seed.id, who="a").state == "written"
+
+
+def test_what_somebody_else_changed_is_neither_dropped_nor_restored(with_seeds: Workspace) -> None:
+    seed = list_seeds(with_seeds)[0].seed
+    text = SeedText("Which cells are swollen?", "hepatocytes", "identify_anatomy")
+    save_seed(with_seeds, text, roi_id=seed.roi_id, seed_id=seed.id, who="bob")
+    with pytest.raises(ChangedError, match=r"This seed was changed .* bob changed its text at \d\d:"):
+        drop_seed(with_seeds, seed.id, reason="blurred", who="ana", expected_version=seed.row_version)
+    edited = list_seeds(with_seeds)[0].seed
+    assert edited.question == text.question
+    dropped = drop_seed(with_seeds, seed.id, reason="blurred", who="ana", expected_version=edited.row_version)
+    restore_seed(with_seeds, seed.id, who="ana", expected_version=dropped.row_version)
+    drop_seed(with_seeds, seed.id, reason="wrong organ", who="bob")
+    with pytest.raises(ChangedError, match="bob made it dropped at"):
+        restore_seed(with_seeds, seed.id, who="ana", expected_version=dropped.row_version)
+    assert list_seeds(with_seeds)[0].seed.reason == "wrong organ"
 
 
 def test_every_bad_row_is_listed_with_its_line_and_nothing_imported(with_rois: Workspace, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,11 +16,12 @@ from pipeline.workspace import (
     open_workspace,
     write_atomically,
 )
+from tests.databases import new_workspace, on_postgresql
 
 
 def test_a_new_workspace_has_an_owner_and_one_db_file(workspace: Workspace) -> None:
     assert workspace.owner().operating_system_owner
-    assert [path.name for path in workspace.root.rglob("*.db")] == [DATABASE_FILE]
+    assert [path.name for path in workspace.root.rglob("*.db")] == ([] if on_postgresql() else [DATABASE_FILE])
     assert workspace.is_operating_system_owner()
 
 
@@ -52,7 +53,8 @@ def test_option_wins_over_environment(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_settings_file_then_environment_then_flag(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    (workspace.root / "settings.toml").write_text('species = "mouse"\nstain = "PAS"\nmodel_concurrency = 3\n')
+    with (workspace.root / "settings.toml").open("a") as file:
+        file.write('species = "mouse"\nstain = "PAS"\nmodel_concurrency = 3\n')
     monkeypatch.setenv("HISTOCURATOR_STAIN", "Masson")
     monkeypatch.setenv("HISTOCURATOR_MODEL_CONCURRENCY", "5")
     settings = open_workspace(workspace.root, model_concurrency=7).settings
@@ -85,13 +87,13 @@ def test_a_database_url_that_cannot_be_used_is_an_error_without_its_password(
 
 
 def test_a_database_of_a_newer_program_is_refused(workspace: Workspace) -> None:
-    workspace.engine.dispose()
-    with sqlite3.connect(workspace.root / DATABASE_FILE) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    with workspace.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
     with pytest.raises(InputError, match="newer"):
         open_workspace(workspace.root)
 
 
+@pytest.mark.sqlite("the file itself is damaged")
 def test_a_broken_database_is_an_error_that_names_it(workspace: Workspace) -> None:
     workspace.engine.dispose()
     for path in workspace.root.glob("histocurator.db*"):
@@ -115,7 +117,10 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path: Path, monkeypatch: p
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
-def test_a_making_that_was_interrupted_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_making_that_was_interrupted_is_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name_new_database: Callable[[], None]
+) -> None:
+    name_new_database()
     root = tmp_path / "workspace"
 
     def killed(*_: object) -> None:
@@ -130,6 +135,7 @@ def test_a_making_that_was_interrupted_is_finished(tmp_path: Path, monkeypatch: 
     made.engine.dispose()
 
 
+@pytest.mark.sqlite("the file itself is lost")
 @pytest.mark.parametrize("left", [None, b""])
 def test_a_lost_database_is_named_and_not_replaced_by_an_empty_one(workspace: Workspace, left: bytes | None) -> None:
     workspace.engine.dispose()
@@ -165,10 +171,10 @@ def test_a_folder_that_cannot_be_made_is_an_error(workspace: Workspace, tmp_path
 
 
 def test_a_new_workspace_is_for_its_maker_alone_and_a_folder_that_was_there_stays_as_it_is(tmp_path: Path) -> None:
-    create_workspace(tmp_path / "new")
+    new_workspace(tmp_path / "new")
     assert (tmp_path / "new").stat().st_mode & 0o077 == 0
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o750)
-    create_workspace(shared)
+    new_workspace(shared)
     assert shared.stat().st_mode & 0o777 == 0o750

@@ -1,30 +1,42 @@
 // Candidates of a bin as a grid: 1-9 pick, x reject, arrows change the bin, s and d search, u takes back.
+// A choice is shown as one that is not saved until the server's next data have it; it is sent again until then.
 const NUMBERED = 9;
 const MINIMUM_HEIGHT = 420;
 const FEW = 15; // so many candidates are shown larger
 const LOADED_AT_ONCE = 60;
+const SENT_AGAIN_MS = 4000;
+const SENT_AGAIN_AT_LEAST_EVERY_MS = 30000;
 const states = new WeakMap();
 const SIGNS = { candidate: "", selected: "✓", rejected: "✕" };
+const TARGETS = { pick: "selected", reject: "rejected" };
+const CHOICES = { selected: "pick", rejected: "rejection", candidate: "return" };
+const WAITING = { selected: "◌ pick", rejected: "◌ reject", candidate: "◌ back" };
+const REFUSED = "▲ not done";
 const TAKES_ARROWS = "[role=slider], [role=listbox], [role=combobox], [role=tab], [role=menu], input, textarea, select, [contenteditable=true]";
+
+/** 32 hexadecimal digits; randomUUID is missing where the page comes over plain HTTP. */
+function newAct() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
 
 class Picker {
   constructor(root, setStateValue) {
     this.root = root;
     this.setStateValue = setStateValue;
-    this.client = crypto.randomUUID();
+    this.client = newAct();
     this.number = 0;
-    this.waiting = [];
+    this.waiting = []; // sent and not confirmed yet
+    this.sendings = 0;
     this.current = 0;
     this.order = "";
-    this.own = new Map(); // states that this browser set and the server has not confirmed
-    this.done = []; // what was picked or rejected here, so that taking back shows at once
     root.classList.add("picker");
     root.innerHTML = `<h2 tabindex="-1" aria-live="polite"></h2><div class="hints"></div>
-      <div class="grid" role="group" aria-label="Candidates"></div>
+      <p class="standing" role="status"></p><div class="grid" role="group" aria-label="Candidates"></div>
       <div class="strip" role="group" aria-label="Bins: number and candidates in it, with the selected ones"></div>`;
     this.title = root.querySelector("h2");
     this.grid = root.querySelector(".grid");
     this.strip = root.querySelector(".strip");
+    this.standing = root.querySelector(".standing");
     this.buildHints(root.querySelector(".hints"));
     this.listener = (event) => this.onKey(event);
     window.addEventListener("keydown", this.listener, true);
@@ -56,7 +68,7 @@ class Picker {
     this.data = data;
     const confirmed = data.confirmed[this.client] ?? 0;
     this.waiting = this.waiting.filter((action) => action.number > confirmed);
-    if (!this.waiting.length) this.own.clear();
+    if (!this.waiting.length) this.sendNoMore();
     this.title.textContent = data.title;
     const order = data.candidates.map((candidate) => candidate.box.id).join();
     if (order !== this.order) {
@@ -89,22 +101,56 @@ class Picker {
     return element;
   }
 
-  stateOf(candidate) { return this.own.get(candidate.box.id) ?? candidate.box.state; }
+  /** What can be taken back, the last choice at the end: what the server has, and then what was sent since. */
+  choices() {
+    const choices = this.data.undo.map(({ roi, version, state, before }) => ({ roi, version, state, before }));
+    for (const { name, roi, version, state, before } of this.waiting) {
+      if (TARGETS[name]) choices.push({ roi, version, state, before });
+      const back = name === "undo" ? choices.findLastIndex((choice) => choice.roi === roi) : -1;
+      if (back >= 0) choices.splice(back, 1);
+    }
+    return choices;
+  }
+
+  /** The state that a candidate will have when everything that was sent is done, or undefined if nothing was sent. */
+  coming(candidate) { return this.waiting.findLast((action) => action.roi === candidate.box.id && action.state)?.state; }
+
+  stateOf(candidate) { return this.coming(candidate) ?? candidate.box.state; }
 
   paint() {
     const first = Math.floor(this.current / NUMBERED) * NUMBERED;
     [...this.grid.children].forEach((element, index) => {
       const candidate = this.data.candidates[index];
-      const state = this.stateOf(candidate);
+      const state = candidate.box.state;
+      const coming = this.coming(candidate);
+      const refused = coming === undefined && this.data.refused.includes(candidate.box.id);
       const number = index >= first && index < first + NUMBERED ? String(index - first + 1) : "";
       element.dataset.state = state;
+      element.toggleAttribute("data-waiting", coming !== undefined);
+      element.toggleAttribute("data-refused", refused);
       element.setAttribute("aria-current", index === this.current);
       element.setAttribute("aria-pressed", state === "selected");
       element.setAttribute("aria-label",
-        `Candidate ${index + 1}, ${state}, on ${candidate.slideName}` + (number ? `, key ${number}` : ""));
+        `Candidate ${index + 1}, ${state}${coming ? `, ${CHOICES[coming]} not saved yet` : ""}`
+        + `${refused ? ", last choice not done" : ""}, on ${candidate.slideName}` + (number ? `, key ${number}` : ""));
       element.querySelector(".number").textContent = number;
-      element.querySelector(".state").textContent = SIGNS[state] ?? "";
+      element.querySelector(".state").textContent = coming ? WAITING[coming] : refused ? REFUSED : SIGNS[state] ?? "";
     });
+    this.paintStanding();
+  }
+
+  /** Say what is not saved yet, and what taking back would do. */
+  paintStanding() {
+    const unsaved = this.waiting.filter((action) => action.state).length;
+    const last = this.choices().at(-1);
+    const place = last ? this.data.candidates.findIndex((candidate) => candidate.box.id === last.roi) : -1;
+    const first = Math.floor(this.current / NUMBERED) * NUMBERED;
+    const numbered = place >= first && place < first + NUMBERED;
+    const which = place < 0 ? "one not shown here" : numbered ? `number ${place - first + 1}` : `picture ${place + 1}`;
+    const back = last
+      ? `u takes back: ${CHOICES[last.state]} of ${which} → ${last.before}`
+      : "u: nothing of yours to take back";
+    this.standing.textContent = `${unsaved ? `◌ ${unsaved} not saved yet · ` : ""}${back}`;
   }
 
   paintStrip() {
@@ -139,8 +185,25 @@ class Picker {
 
   send(action) {
     this.number += 1;
-    this.waiting.push({ ...action, number: this.number });
-    this.setStateValue("queue", { client: this.client, actions: this.waiting });
+    this.waiting.push({ ...action, number: this.number, act: newAct() });
+    this.wait = SENT_AGAIN_MS;
+    this.sendAll();
+  }
+
+  sendAll() {
+    clearTimeout(this.again);
+    this.sendings += 1; // else what is sent again is no change
+    this.setStateValue("queue", { client: this.client, actions: this.waiting, sendings: this.sendings });
+    this.again = setTimeout(() => this.sendAll(), this.wait);
+    this.wait = Math.min(2 * this.wait, SENT_AGAIN_AT_LEAST_EVERY_MS);
+  }
+
+  sendNoMore() { clearTimeout(this.again); }
+
+  /** Send a choice; `before` is what it will be taken back to. */
+  choose(name, candidate) {
+    const { id } = candidate.box;
+    this.send({ name, roi: id, version: candidate.version, state: TARGETS[name], before: this.stateOf(candidate) });
   }
 
   pick(index) {
@@ -148,28 +211,23 @@ class Picker {
     if (!candidate) return;
     this.moveTo(index);
     if (this.stateOf(candidate) === "selected") return;
-    this.own.set(candidate.box.id, "selected");
-    this.done.push(candidate.box.id);
+    this.choose("pick", candidate);
     this.paint();
-    this.send({ name: "pick", roi: candidate.box.id });
   }
 
   reject() {
     const candidate = this.data.candidates[this.current];
     if (!candidate || this.stateOf(candidate) === "rejected") return;
-    this.own.set(candidate.box.id, "rejected");
-    this.done.push(candidate.box.id);
-    this.send({ name: "reject", roi: candidate.box.id });
+    this.choose("reject", candidate);
     this.moveTo(Math.min(this.current + 1, this.data.candidates.length - 1));
     this.paint();
   }
 
-  /** Without the own mark, a key that comes before the server's answer would see the state that was taken back. */
   undo() {
-    const last = this.done.pop();
-    if (last !== undefined) this.own.set(last, "candidate");
+    const last = this.choices().at(-1);
+    if (!last) return;
+    this.send({ name: "undo", roi: last.roi, version: last.version, of: last.state, state: last.before });
     this.paint();
-    this.send({ name: "undo" });
   }
 
   search(name) {
@@ -215,6 +273,7 @@ class Picker {
   }
 
   close() {
+    this.sendNoMore();
     window.removeEventListener("keydown", this.listener, true);
     this.unfill();
   }

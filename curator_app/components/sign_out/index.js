@@ -1,8 +1,13 @@
-// Ends the session by a POST, which no link can be, then leaves the page.
+// Ends the session by a POST, which no link can be, then leaves the page. Texts that the server does not have yet are
+// sent before; where it takes them not, the page of signing out says so and asks.
 const WAY_IN = "/sign-in";
 const BY_HAND = "/sign-out";
 
 async function signOut(button) {
+  if (window.histocuratorUnsent.sendBeforeLeaving()) {
+    location.assign(BY_HAND);
+    return;
+  }
   button.disabled = true;
   try {
     // The answer sends the browser on and takes the cookie away; it is not followed here but by leaving the page.

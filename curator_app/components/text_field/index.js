@@ -1,12 +1,11 @@
 // Text of several lines that loses nothing. What is typed goes to the server as a draft 300 ms after the last key, and
-// at once when the field or the page is left. Until the server has it, it stands in the tab's own storage as well: when
-// the session has ended or the tab was reloaded, session.js sends it.
+// at once when the field or the page is left. Until the server has it, it stands in this browser as well (unsent.js),
+// where the next page finds and sends it, whatever became of the tab.
 const PAUSE_MS = 300;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 30000;
 const KEPT_ALIVE_BYTES = 60000; // browsers let no more than 64 KiB outlive their page
 const COUNTED_FROM = 0.9; // of the longest text
-const UNSENT = "histocurator unsent ";
 const REFUSED = [413, 422];
 const states = new WeakMap();
 const drafts = new Map();
@@ -25,8 +24,6 @@ class Draft {
     this.shown = null;
   }
 
-  get key() { return `${UNSENT}${this.place.account} ${this.place.name}`; }
-
   body() {
     // Never lower than before, also after a reload: an older text that arrives late is told by it.
     lastNumber = Math.max(lastNumber + 1, Date.now());
@@ -42,13 +39,8 @@ class Draft {
   }
 
   keep() {
-    try {
-      if (Object.keys(this.unsent).length) sessionStorage.setItem(this.key, this.body());
-      else sessionStorage.removeItem(this.key);
-      this.isKept = true;
-    } catch {
-      this.isKept = false;
-    }
+    const body = Object.keys(this.unsent).length ? this.body() : null;
+    this.isKept = window.histocuratorUnsent.keep(this.place, body);
   }
 
   sendIn(pause) {
@@ -77,7 +69,10 @@ class Draft {
     if (answer.ok) {
       const { kept, at } = await answer.json();
       this.forget(sent);
+      const wasAway = this.wait > FIRST_WAIT_MS;
       this.wait = FIRST_WAIT_MS;
+      // What else could not be sent goes at once, and need not wait for its time.
+      if (wasAway) window.dispatchEvent(new Event("histocurator:answered"));
       this.say(kept ? { kind: "saved", at } : { kind: "quiet" });
     } else if (REFUSED.includes(answer.status)) {
       this.forget(sent);
@@ -87,7 +82,9 @@ class Draft {
       this.say({ kind: "unsent", why: "you are signed out" });
       window.dispatchEvent(new Event("histocurator:signed-out"));
     } else {
-      this.failed("the server does not answer");
+      // Where it is the disk or the database, the server says so itself.
+      const { why } = await answer.json().catch(() => ({}));
+      this.failed(why ?? "the server does not answer");
     }
   }
 
@@ -139,6 +136,7 @@ window.addEventListener("pagehide", sendAll);
 document.addEventListener("visibilitychange", sendAll);
 window.addEventListener("online", sendAll);
 window.addEventListener("histocurator:signed-in", sendAll);
+window.addEventListener("histocurator:answered", sendAll);
 
 class Field {
   constructor(root) {
@@ -182,6 +180,7 @@ class Field {
     this.area.placeholder = data.placeholder;
     this.area.style.setProperty("--rows", data.rows);
     if (before?.revision !== data.revision) this.take(before);
+    this.share(before?.key);
     this.showCount();
     this.showState();
   }
@@ -204,6 +203,13 @@ class Field {
     this.draft?.type(this, this.area.value);
     this.showCount();
     this.showState();
+  }
+
+  /** Other components of the page, such as what saves a form, ask here for the text. */
+  share(former) {
+    const texts = (window.histocuratorTexts ??= new Map());
+    if (former !== this.data.key && texts.get(former)?.field === this) texts.delete(former);
+    texts.set(this.data.key, { field: this, text: () => this.area.value });
   }
 
   handOver() {
@@ -240,7 +246,7 @@ class Field {
     const state = this.draft?.shown === this || this.draft?.shown?.data.draft.field === this.data.draft?.field
       ? this.draft?.state : undefined;
     const typing = this.draft && this.data.draft.field in this.draft.unsent;
-    const kept = this.draft?.isKept === false ? "leave this tab open" : "kept in this tab";
+    const kept = this.draft?.isKept === false ? "leave this tab open" : "kept in this browser";
     const words = {
       saved: () => (typing ? "…" : `✓ draft saved ${state.at}`),
       unsent: () => `▲ not saved yet: ${state.why}, ${kept}`,
@@ -257,6 +263,7 @@ class Field {
     this.handOver();
     this.draft?.send();
     fields.delete(this);
+    if (window.histocuratorTexts?.get(this.data?.key)?.field === this) window.histocuratorTexts.delete(this.data.key);
   }
 }
 

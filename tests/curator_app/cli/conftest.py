@@ -17,6 +17,7 @@ import pytest
 from rich.console import Console
 
 from curator_app.cli import _output, main
+from tests.databases import URL_VARIABLE, on_postgresql
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,11 @@ def histocurator(tmp_path: Path) -> Command:
     elsewhere.mkdir()
 
     def run(*arguments: object, **environment: str) -> Ran:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("HISTOCURATOR_")}
+        clean = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("HISTOCURATOR_") or (name == URL_VARIABLE and on_postgresql())
+        }
         done = subprocess.run(
             [Path(sys.executable).parent / "histocurator", *map(str, arguments)],
             cwd=elsewhere,
@@ -64,7 +69,7 @@ def here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) ->
     """Call the command within this process, which is quicker; what it reads from stdin as a keyword."""
     root = logging.getLogger()
     handlers, level = list(root.handlers), root.level
-    for name in ("HISTOCURATOR_WORKSPACE", "HISTOCURATOR_DATABASE_URL", "HISTOCURATOR_SECRET_KEY"):
+    for name in ("HISTOCURATOR_WORKSPACE", URL_VARIABLE, "HISTOCURATOR_SECRET_KEY"):
         monkeypatch.delenv(name, raising=False)
 
     def run(*arguments: object, stdin: str = "") -> Ran:

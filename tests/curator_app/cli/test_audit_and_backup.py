@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
@@ -13,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from db.audit import drop_triggers
 from pipeline.audit import count_events
 from pipeline.errors import InputError
 from pipeline.in_use import having_alone
 from pipeline.seeds import drop_seed, list_seeds
-from pipeline.workspace import DATABASE_FILE, Workspace
+from pipeline.workspace import Workspace
 from tests.curator_app.cli.conftest import Command
+from tests.databases import on_new_database
 
 PATIENCE_S = 60
 
@@ -37,11 +38,10 @@ def test_a_whole_trail(here: Command, with_seeds: Workspace) -> None:
 
 
 def test_a_trail_that_is_not_whole_is_exit_1_and_names_every_fault(here: Command, with_seeds: Workspace) -> None:
-    with sqlite3.connect(with_seeds.root / DATABASE_FILE) as connection:
-        connection.execute("DROP TRIGGER audit_event_keeps_rows")
-        connection.execute("DROP TRIGGER audit_event_keeps_content")
-        connection.execute("UPDATE audit_event SET who = 'mallory' WHERE sequence = 2")
-        connection.execute("DELETE FROM audit_event WHERE sequence = (SELECT max(sequence) FROM audit_event)")
+    with with_seeds.engine.begin() as connection:
+        drop_triggers(connection)
+        connection.exec_driver_sql("UPDATE audit_event SET who = 'mallory' WHERE sequence = 2")
+        connection.exec_driver_sql("DELETE FROM audit_event WHERE sequence = (SELECT max(sequence) FROM audit_event)")
     ran = here("audit", "verify", at(with_seeds))
     assert (ran.code, ran.out) == (1, "")
     for fault in ("row 2: its content", "audit_event_keeps_rows", "audit_event_keeps_content", "rows at its end"):
@@ -99,15 +99,16 @@ def test_there_and_back(here: Command, with_seeds: Workspace, tmp_path: Path) ->
     assert made.code == 0, made.err
     assert made.json["backup"] == str(backup)
     assert (made.json["missing"], made.json["audit_faults"]) == ([], [])
-    restored = here("restore", backup, tmp_path / "again", "--json")
+    again = tmp_path / "again"
+    restored = on_new_database(again, lambda: here("restore", backup, again, "--json"))
     assert restored.code == 0, restored.err
     assert restored.json["rows"] == made.json["rows"]
     assert restored.json["audit_head"] == made.json["audit_head"]
-    assert here("audit", "verify", f"--workspace={tmp_path / 'again'}").code == 0
-    assert len(here("seeds", "list", "--json", f"--workspace={tmp_path / 'again'}").json) == 4
-    refused = here("restore", backup, tmp_path / "again")
+    assert here("audit", "verify", f"--workspace={again}").code == 0
+    assert len(here("seeds", "list", "--json", f"--workspace={again}").json) == 4
+    refused = here("restore", backup, again)
     assert (refused.code, "--replace" in refused.err) == (2, True)
-    replaced = here("restore", backup, tmp_path / "again", "--replace")
+    replaced = on_new_database(again, lambda: here("restore", backup, again, "--replace"))
     assert replaced.code == 0, replaced.err
     assert "The workspace that was there is in" in replaced.out
     assert "Everybody signs in again" in replaced.out
@@ -123,7 +124,9 @@ def test_warnings_go_to_stderr(here: Command, with_seeds: Workspace, tmp_path: P
     assert len(ran.json["audit_faults"]) == 1
     refused = here("restore", tmp_path / "b.tar", tmp_path / "again")
     assert (refused.code, "--accept-audit-faults" in refused.err) == (2, True)
-    assert here("restore", tmp_path / "b.tar", tmp_path / "again", "--accept-audit-faults").code == 0
+    again = tmp_path / "again"
+    accepted = on_new_database(again, lambda: here("restore", tmp_path / "b.tar", again, "--accept-audit-faults"))
+    assert accepted.code == 0
 
 
 @pytest.mark.parametrize("command", ["worker", "serve"])
@@ -146,7 +149,8 @@ def test_what_runs_on_a_workspace_keeps_it_from_being_replaced(
     finally:
         process.terminate()
         process.wait(PATIENCE_S)
-    assert here("restore", backup, workspace.root, "--replace").code == 0
+    replaced = on_new_database(workspace.root, lambda: here("restore", backup, workspace.root, "--replace"))
+    assert replaced.code == 0
 
 
 def free_port() -> int:

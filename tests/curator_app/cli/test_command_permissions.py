@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -14,8 +13,10 @@ from curator_app.cli import app
 from db import new_id
 from db.tables import Account
 from pipeline.permissions import GRANTS, Permission, Role
-from pipeline.workspace import DATABASE_FILE, Workspace
+from pipeline.rois import list_rois
+from pipeline.workspace import Workspace
 from tests.curator_app.cli.conftest import Command
+from tests.databases import content_of
 
 W = "WORKSPACE"
 """Stands for the workspace's folder in the arguments below."""
@@ -140,12 +141,6 @@ def working_as(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Callabl
     return become
 
 
-def content_of(workspace: Workspace) -> list[str]:
-    """Everything that the database holds, as statements."""
-    with sqlite3.connect(workspace.root / DATABASE_FILE) as database:
-        return list(database.iterdump())
-
-
 def words(name: str, asked: Asked, workspace: Workspace) -> list[str]:
     return [*name.split(), *(word.replace(W, str(workspace.root)) for word in asked.arguments)]
 
@@ -156,7 +151,7 @@ def test_who_may_run_it(
 ) -> None:
     for role in Role:
         working_as(role.value)
-        before = content_of(workspace)
+        before = content_of(workspace.engine)
         ran = here(*words(name, asked, workspace), stdin="short\n")
         assert "Traceback" not in ran.err
         if asked.permission is None or role in GRANTS[asked.permission]:
@@ -166,7 +161,7 @@ def test_who_may_run_it(
             assert f"{role} may not do this ({asked.permission})" in ran.err
             assert "Ask an administrator" in ran.err
             assert ran.out == ""
-            assert content_of(workspace) == before
+            assert content_of(workspace.engine) == before
 
 
 @pytest.mark.parametrize(("name", "asked"), CASES, ids=[f"{name} {asked.permission}" for name, asked in CASES])
@@ -174,7 +169,7 @@ def test_somebody_without_an_account_is_told_how_to_get_one(
     here: Command, workspace: Workspace, working_as: Callable[[str], None], name: str, asked: Asked
 ) -> None:
     working_as("stranger")
-    before = content_of(workspace)
+    before = content_of(workspace.engine)
     ran = here(*words(name, asked, workspace), stdin="short\n")
     assert "Traceback" not in ran.err
     if asked.permission is None:
@@ -182,7 +177,7 @@ def test_somebody_without_an_account_is_told_how_to_get_one(
     else:
         assert ran.code == 2
         assert "histocurator users add stranger --role ROLE" in ran.err
-        assert content_of(workspace) == before
+        assert content_of(workspace.engine) == before
 
 
 def test_a_closed_account_is_no_account(here: Command, workspace: Workspace, working_as: Callable[[str], None]) -> None:
@@ -213,6 +208,4 @@ def test_what_an_account_does_is_recorded_under_it(
     working_as("author")
     ran = here("rois", "sample", "--organ=liver", "--count=2", "--size=128", f"--workspace={with_slides.root}")
     assert ran.code == 0, ran.err
-    with sqlite3.connect(with_slides.root / DATABASE_FILE) as database:
-        makers = {row[0] for row in database.execute("select created_by from roi")}
-    assert makers == {"author"}
+    assert {roi.created_by for roi, _ in list_rois(with_slides, states=("candidate",))} == {"author"}

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.curator_app.cli.conftest import Command
+from tests.databases import on_new_database
 
 
 @pytest.fixture
 def workspace(histocurator: Command, tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
-    assert histocurator("init", folder).code == 0
+    assert on_new_database(folder, lambda: histocurator("init", folder)).code == 0
     return folder
 
 

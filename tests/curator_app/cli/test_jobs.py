@@ -58,6 +58,7 @@ def test_an_unknown_job_is_an_error(here: Command, of: str, verb: str) -> None:
     assert ran.json == {"error": "There is no job nothing in this workspace."}
 
 
+@pytest.mark.sqlite("on PostgreSQL it is chosen in test_workers_side_by_side_do_each_unit_once")
 @pytest.mark.parametrize("queue", ["jobs", "seeds"])
 def test_a_queue_is_chosen_on_postgresql_only(here: Command, of: str, queue: str) -> None:
     ran = here("worker", "--queue", queue, of)

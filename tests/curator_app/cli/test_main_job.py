@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.curator_app.cli.conftest import Command
+from tests.databases import on_new_database
 from tests.pipeline.conftest import write_csv
 
 SEEDS = (
@@ -23,7 +24,7 @@ def test_from_a_real_slide_to_a_score(histocurator: Command, shared_data: Path, 
     datasets = pytest.importorskip("datasets", reason="the dev extra brings datasets")
     workspace = tmp_path / "workspace"
     where = {"HISTOCURATOR_WORKSPACE": str(workspace)}
-    assert histocurator("init", workspace).code == 0
+    assert on_new_database(workspace, lambda: histocurator("init", workspace)).code == 0
     slide = shared_data / "slides" / "cmu-1-small-region.svs"
     metadata = ("--organ", "skin", "--source", "OpenSlide test data", "--licence", "CC0-1.0")
     added = histocurator("slides", "add", slide, *metadata, "--json", **where)
@@ -83,7 +84,7 @@ def test_from_a_real_slide_to_a_score(histocurator: Command, shared_data: Path, 
 def test_other_content_under_a_built_version_is_refused(histocurator: Command, tmp_path: Path) -> None:
     demo = tmp_path / "demo"
     where = {"HISTOCURATOR_WORKSPACE": str(demo)}
-    assert histocurator("init", demo).code == 0
+    assert on_new_database(demo, lambda: histocurator("init", demo)).code == 0
     refused = histocurator("release", "build", "--name", "x", "--version", "1", **where)
     assert refused.code == 2
     assert "no item is approved" in refused.err

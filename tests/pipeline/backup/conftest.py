@@ -6,32 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
 
-from db import connect, new_id
 from pipeline.ingest import add_slides
 from pipeline.review import list_items
 from pipeline.rois import list_rois, sample_candidates, select_roi
 from pipeline.seeds import SeedText, save_seed
 from pipeline.variants import choose_models, generate_items
 from pipeline.workspace import Workspace, create_workspace
+from tests.databases import URL_VARIABLE
 from tests.pipeline.conftest import METADATA, SEED_TEXTS
-from tests.pipeline.test_postgresql import postgresql_url
-
-__all__ = ["postgresql_url"]
-
-URL_VARIABLE = "HISTOCURATOR_DATABASE_URL"
-
-
-def new_database(url: str) -> str:
-    """Make an empty database on a running PostgreSQL and return its URL."""
-    name = new_id("test")
-    server = connect(url)
-    with server.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    made = server.url.set(database=name).render_as_string(hide_password=False)
-    server.dispose()
-    return made
 
 
 def fill(workspace: Workspace, slides: list[Path]) -> None:
@@ -47,7 +30,7 @@ def fill(workspace: Workspace, slides: list[Path]) -> None:
 
 @pytest.fixture
 def full(workspace: Workspace, drawn_slides: list[Path]) -> Workspace:
-    """A filled workspace on SQLite."""
+    """A filled workspace."""
     fill(workspace, drawn_slides)
     return workspace
 
@@ -60,7 +43,7 @@ def either(
     monkeypatch.delenv("HISTOCURATOR_WORKSPACE", raising=False)
     monkeypatch.delenv(URL_VARIABLE, raising=False)
     if request.param == "postgresql":
-        monkeypatch.setenv(URL_VARIABLE, new_database(request.getfixturevalue("postgresql_url")))
+        monkeypatch.setenv(URL_VARIABLE, request.getfixturevalue("postgresql_server").new_database())
     made = create_workspace(tmp_path / "workspace")
     assert made.engine.dialect.name == request.param
     fill(made, drawn_slides)

@@ -16,10 +16,10 @@ import pytest
 from sqlmodel import Session, select
 
 from db import connect, count_rows, read_session
-from db.audit import HEAD_FILE, read_head, verify_chain
+from db.audit import HEAD_FILE, create_triggers, drop_triggers, read_head, verify_chain
 from db.tables import AuditEvent, Item, ReviewDecision, Roi, Seed
-from pipeline.audit import verify_trail
-from pipeline.backup import restore_backup, write_backup
+from pipeline.audit import EventFilter, list_events, verify_trail
+from pipeline.backup import write_backup
 from pipeline.errors import InputError
 from pipeline.jobs import submit
 from pipeline.review import decide, list_items, undo_decision
@@ -28,6 +28,7 @@ from pipeline.seeds import SeedText, drop_seed, list_seeds, save_seed
 from pipeline.settings import SETTINGS_FILE
 from pipeline.stored_files import referenced_files
 from pipeline.workspace import DATABASE_FILE, QUEUE_FILE, Workspace, open_workspace
+from tests.databases import restored
 
 MANIFEST = "backup-manifest.json"
 
@@ -50,6 +51,7 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.both_engines
 def test_everything_comes_back_as_it_was(either: Workspace, tmp_path: Path) -> None:
     write(either.root / "drafts" / "acc_1" / "seed_roi_1.json", '{"fields": {}}')
     write(either.root / "prompts" / "generation_user.md", "our own")
@@ -61,7 +63,7 @@ def test_everything_comes_back_as_it_was(either: Workspace, tmp_path: Path) -> N
     assert stat.S_IMODE(made.path.stat().st_mode) == 0o600, "it holds hashes of passwords and the keys of items"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b.tar", "workspace"]
 
-    done = restore_backup(made.path, tmp_path / "again")
+    done = restored(made.path, tmp_path / "again")
     assert done.rows == made.rows == count_rows(either.engine)
     assert (done.former, done.missing, done.head) == (None, [], made.head)
     again = open_workspace(tmp_path / "again")
@@ -123,9 +125,9 @@ def test_the_url_of_the_database_is_left_out(full: Workspace, tmp_path: Path, li
     settings.write_text(settings.read_text() + f'{line}\nspecies = "mouse"\n')
     made = write_backup(full, tmp_path / "b.tar")
     assert b"hush" not in made.path.read_bytes()
-    restore_backup(made.path, tmp_path / "again")
+    restored(made.path, tmp_path / "again")
     again = open_workspace(tmp_path / "again")
-    assert (again.settings.database_url, again.settings.species) == (None, "mouse")
+    assert again.settings.species == "mouse"
     again.engine.dispose()
     settings.write_text('database_url = """\npostgresql://u:hush@h/n"""\n')
     with pytest.raises(InputError, match="on one line"):
@@ -161,24 +163,21 @@ def test_what_is_missing_in_the_workspace_is_named(full: Workspace, tmp_path: Pa
     (full.root / str(roi.image_path)).unlink()
     made = write_backup(full, tmp_path / "b.tar")
     assert made.missing == [f"rois/{roi.id}.png (image of ROI {roi.id})"]
-    assert restore_backup(made.path, tmp_path / "again").missing == made.missing
+    assert restored(made.path, tmp_path / "again").missing == made.missing
 
 
 def test_a_cut_trail_is_not_made_whole_by_a_backup(full: Workspace, tmp_path: Path) -> None:
     with full.engine.begin() as connection:
-        connection.exec_driver_sql("DROP TRIGGER audit_event_keeps_rows")
+        drop_triggers(connection)
         connection.exec_driver_sql("DELETE FROM audit_event WHERE sequence > 5")
-        connection.exec_driver_sql(
-            "CREATE TRIGGER audit_event_keeps_rows BEFORE DELETE ON audit_event "
-            "BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END"
-        )
+        create_triggers(connection)
     noted = read_head(full.audit_head)
     made = write_backup(full, tmp_path / "b.tar")
     assert "ends at row 5, but reached row" in made.faults[0]
     with pytest.raises(InputError, match="audit trail in the backup is not whole"):
-        restore_backup(made.path, tmp_path / "again")
+        restored(made.path, tmp_path / "again")
     assert not (tmp_path / "again").exists()
-    done = restore_backup(made.path, tmp_path / "again", accept_audit_faults=True)
+    done = restored(made.path, tmp_path / "again", accept_audit_faults=True)
     assert done.faults == made.faults
     assert read_head(tmp_path / "again" / HEAD_FILE) == noted, "what was removed shows for ever"
     again = open_workspace(tmp_path / "again")
@@ -191,9 +190,17 @@ def test_a_missing_head_is_said(full: Workspace, tmp_path: Path) -> None:
     made = write_backup(full, tmp_path / "b.tar")
     assert made.faults == [f"{full.audit_head} is missing or damaged: nothing shows whether rows were removed"]
     with pytest.raises(InputError, match="audit-head is missing"):
-        restore_backup(made.path, tmp_path / "again")
+        restored(made.path, tmp_path / "again")
+    restored(made.path, tmp_path / "again", accept_audit_faults=True)
+    again = open_workspace(tmp_path / "again")
+    assert verify_trail(again).faults == [], "who accepts that it is missing begins it anew"
+    accepted = list_events(again, EventFilter(action="restore workspace"))[0].new
+    assert accepted is not None
+    assert "audit-head is missing" in accepted["accepted_faults"][0], "and the trail says so"
+    again.engine.dispose()
 
 
+@pytest.mark.sqlite("what PostgreSQL holds of the queue is in no backup")
 def test_the_queue_is_in_it(full: Workspace, tmp_path: Path) -> None:
     submit(full, "sample", organ="liver", count=2)
     made = write_backup(full, tmp_path / "b.tar")
@@ -221,6 +228,7 @@ def facts(session: Session) -> dict[str, int]:
     }
 
 
+@pytest.mark.both_engines
 def test_backups_under_load_are_whole(either: Workspace, tmp_path: Path) -> None:
     """Others write seeds, drop some and decide on items; nothing acknowledged before a backup is missing in it."""
     stop = threading.Event()
@@ -299,7 +307,7 @@ def test_backups_under_load_are_whole(either: Workspace, tmp_path: Path) -> None
             assert all((root / name).is_file() for name in referenced_files(session))
         assert all(before[turn][name] <= found[name] <= after[name] for name in found), (before[turn], found, after)
         copy.dispose()
-    done = restore_backup(made[-1].path, tmp_path / "last")
+    done = restored(made[-1].path, tmp_path / "last")
     assert done.rows == made[-1].rows
     again = open_workspace(tmp_path / "last")
     assert verify_trail(again).faults == []

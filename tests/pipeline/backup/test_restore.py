@@ -20,7 +20,7 @@ from db import connect, count_rows, migrate
 from db.audit import verify_chain
 from db.tables import AccountSession
 from pipeline.audit import EventFilter, list_events, verify_trail
-from pipeline.backup import restore_backup, write_backup
+from pipeline.backup import write_backup
 from pipeline.errors import InputError
 from pipeline.in_use import using
 from pipeline.jobs import list_jobs, submit
@@ -30,8 +30,8 @@ from pipeline.review import approve_passed
 from pipeline.seed_holds import start_generation
 from pipeline.seeds import list_seeds
 from pipeline.settings import SETTINGS_FILE
-from pipeline.workspace import DATABASE_FILE, QUEUE_FILE, Workspace, create_workspace, open_workspace
-from tests.pipeline.backup.conftest import URL_VARIABLE, new_database
+from pipeline.workspace import DATABASE_FILE, QUEUE_FILE, Workspace, open_workspace
+from tests.databases import URL_VARIABLE, new_workspace, restored
 
 MANIFEST = "backup-manifest.json"
 ELSEWHERE = "/var/tmp/histocurator-evil"  # noqa: S108  (nothing must be written there)
@@ -148,7 +148,7 @@ def with_damaged_pages(entries: Entries, manifest: dict[str, Any]) -> None:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A backup of a small workspace."""
     folder = tmp_path_factory.mktemp("small")
-    workspace = create_workspace(folder / "workspace")
+    workspace = new_workspace(folder / "workspace")
     add_account(workspace, "ann", roles=["author"], password="correct horse battery", who="admin")
     (workspace.root / "runs" / "a.txt").write_text("a run")
     made = write_backup(workspace, folder / "b.tar")
@@ -226,12 +226,12 @@ def test_a_backup_that_is_not_what_it_says_changes_nothing(
     inner = tmp_path / "inner"
     inner.mkdir()
     if replace:
-        create_workspace(inner / "workspace").engine.dispose()
+        new_workspace(inner / "workspace").engine.dispose()
     before = {
         path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".lock"
     }
     with pytest.raises(InputError) as error:
-        restore_backup(backup, inner / "workspace", replace=replace)
+        restored(backup, inner / "workspace", replace=replace)
     assert said in str(error.value)
     assert files_below(tmp_path) == before
     assert not Path(ELSEWHERE).exists()
@@ -244,7 +244,7 @@ def test_a_changed_manifest_with_a_newer_schema_is_refused(small: Path, tmp_path
 
     backup = changed(small, tmp_path / "b.tar", newer)
     with pytest.raises(InputError, match="newer Histocurator"):
-        restore_backup(backup, tmp_path / "workspace")
+        restored(backup, tmp_path / "workspace")
     assert not (tmp_path / "workspace").exists()
 
 
@@ -255,29 +255,29 @@ def test_a_backup_that_was_cut_off_is_refused(small: Path, tmp_path: Path, size:
     cut = data[:size] if size >= 0 else data[: data.rindex(MANIFEST.encode()) + size]
     (tmp_path / "b.tar").write_bytes(cut)
     with pytest.raises(InputError, match=r"is no backup|incomplete|damaged"):
-        restore_backup(tmp_path / "b.tar", tmp_path / "workspace")
+        restored(tmp_path / "b.tar", tmp_path / "workspace")
     assert [path.name for path in tmp_path.iterdir()] == ["b.tar"]
 
 
 def test_a_compressed_file_and_no_file_are_refused(small: Path, tmp_path: Path) -> None:
     (tmp_path / "b.tar").write_bytes(gzip.compress(small.read_bytes()))
     with pytest.raises(InputError, match="is no backup"):
-        restore_backup(tmp_path / "b.tar", tmp_path / "workspace")
+        restored(tmp_path / "b.tar", tmp_path / "workspace")
     with pytest.raises(InputError, match="No such file"):
-        restore_backup(tmp_path / "none.tar", tmp_path / "workspace")
+        restored(tmp_path / "none.tar", tmp_path / "workspace")
 
 
 def test_too_little_space_is_said_first(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.backup._restore.shutil.disk_usage", lambda _: SimpleNamespace(free=1000))
     with pytest.raises(InputError, match="the backup holds"):
-        restore_backup(small, tmp_path / "workspace")
+        restored(small, tmp_path / "workspace")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_where_it_may_go(small: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for root in (tmp_path / "empty", tmp_path / "new", tmp_path / "some" / "where" / "deep"):
-        restore_backup(small, root)
+        restored(small, root)
         again = open_workspace(root)
         assert verify_trail(again).faults == []
         assert (root / "runs" / "a.txt").read_text() == "a run"
@@ -287,11 +287,11 @@ def test_where_it_may_go(small: Path, tmp_path: Path) -> None:
     (mine / "letter.txt").write_text("dear")
     for replace in (False, True):
         with pytest.raises(InputError, match="holds something else than a workspace"):
-            restore_backup(small, mine, replace=replace)
+            restored(small, mine, replace=replace)
         with pytest.raises(InputError, match="is no folder"):
-            restore_backup(small, mine / "letter.txt", replace=replace)
+            restored(small, mine / "letter.txt", replace=replace)
     with pytest.raises(InputError, match="give --replace"):
-        restore_backup(small, tmp_path / "new")
+        restored(small, tmp_path / "new")
     assert (mine / "letter.txt").read_text() == "dear"
 
 
@@ -301,7 +301,7 @@ def test_what_is_replaced_is_moved_aside_whole(full: Workspace, tmp_path: Path) 
     rows, trail = count_rows(full.engine), verify_trail(full)
     full.engine.dispose()
     full.root.chmod(0o700)
-    done = restore_backup(made.path, full.root, replace=True)
+    done = restored(made.path, full.root, replace=True)
     assert done.former is not None
     assert done.former.parent == full.root.parent
     assert full.root.stat().st_mode & 0o777 == 0o700
@@ -322,27 +322,27 @@ def test_what_is_replaced_is_moved_aside_whole(full: Workspace, tmp_path: Path) 
 
 def test_nothing_is_replaced_that_is_in_use(small: Path, tmp_path: Path) -> None:
     root = tmp_path / "workspace"
-    create_workspace(root).engine.dispose()
+    new_workspace(root).engine.dispose()
     with using(root), using(root), pytest.raises(InputError, match="in use by a server, a worker or another command"):
-        restore_backup(small, root, replace=True)
+        restored(small, root, replace=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["workspace"]
-    assert restore_backup(small, root, replace=True).former is not None
+    assert restored(small, root, replace=True).former is not None
 
 
 def test_nothing_is_replaced_that_belongs_to_somebody_else(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "workspace"
-    create_workspace(root).engine.dispose()
+    new_workspace(root).engine.dispose()
     monkeypatch.setattr("pipeline.backup._restore.os.geteuid", lambda: root.stat().st_uid + 1)
     with pytest.raises(InputError, match="belongs to another operating-system user"):
-        restore_backup(small, root, replace=True)
+        restored(small, root, replace=True)
 
 
 def test_a_move_that_fails_halfway_is_taken_back(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "workspace"
-    create_workspace(root).engine.dispose()
-    before = (root / DATABASE_FILE).read_bytes()
+    new_workspace(root).engine.dispose()
+    before = files_below(root)
     rename = Path.rename
 
     def fails(self: Path, target: Path) -> Path:
@@ -352,9 +352,9 @@ def test_a_move_that_fails_halfway_is_taken_back(small: Path, tmp_path: Path, mo
 
     monkeypatch.setattr(Path, "rename", fails)
     with pytest.raises(InputError, match=r"Input/output error\. Nothing was changed"):
-        restore_backup(small, root, replace=True)
+        restored(small, root, replace=True)
     assert [path.name for path in tmp_path.iterdir()] == ["workspace"]
-    assert (root / DATABASE_FILE).read_bytes() == before
+    assert files_below(root) == before
 
 
 def test_sessions_and_links_of_the_backup_no_longer_work(workspace: Workspace, tmp_path: Path) -> None:
@@ -362,7 +362,7 @@ def test_sessions_and_links_of_the_backup_no_longer_work(workspace: Workspace, t
     opened = sign_in(workspace, "ann", "correct horse battery", address="", browser="")
     invite(workspace, roles=["reader"], who="admin")
     assert signed_in(workspace, opened.secret) is not None
-    done = restore_backup(write_backup(workspace, tmp_path / "b.tar").path, tmp_path / "again")
+    done = restored(write_backup(workspace, tmp_path / "b.tar").path, tmp_path / "again")
     assert (done.sessions_ended, done.links_withdrawn) == (1, 1)
     again = open_workspace(tmp_path / "again")
     assert signed_in(again, opened.secret) is None
@@ -374,13 +374,14 @@ def test_sessions_and_links_of_the_backup_no_longer_work(workspace: Workspace, t
     again.engine.dispose()
 
 
+@pytest.mark.sqlite("what PostgreSQL holds of the queue is in no backup")
 def test_jobs_come_back_only_when_they_are_asked_for(with_seeds: Workspace, tmp_path: Path) -> None:
     job = submit(with_seeds, "generate")
     seed = list_seeds(with_seeds)[0].seed
     start_generation(with_seeds, seed.id, "gen_1", f"job:{job}", "ann")
     made = write_backup(with_seeds, tmp_path / "b.tar")
-    restore_backup(made.path, tmp_path / "without")
-    restore_backup(made.path, tmp_path / "with", jobs=True)
+    restored(made.path, tmp_path / "without")
+    restored(made.path, tmp_path / "with", jobs=True)
     without, with_jobs = open_workspace(tmp_path / "without"), open_workspace(tmp_path / "with")
     assert list_jobs(without) == []
     assert {entry.seed.state for entry in list_seeds(without)} == {"written"}, "the seed of the lost job waits again"
@@ -394,7 +395,7 @@ def test_paths_inside_the_workspace_follow(full: Workspace, tmp_path: Path) -> N
     approve_passed(full, as_user="ann")
     release = build_release(full, name="liver", version="1", who="ann").release
     made = write_backup(full, tmp_path / "b.tar")
-    restore_backup(made.path, tmp_path / "again")
+    restored(made.path, tmp_path / "again")
     again = open_workspace(tmp_path / "again")
     with again.reading() as session:
         moved = session.get_one(type(release), release.id)
@@ -404,12 +405,13 @@ def test_paths_inside_the_workspace_follow(full: Workspace, tmp_path: Path) -> N
     again.engine.dispose()
 
 
+@pytest.mark.both_engines
 def test_a_backup_goes_into_an_empty_postgresql(
     either: Workspace, tmp_path: Path, postgresql_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = write_backup(either, tmp_path / "b.tar")
-    monkeypatch.setenv(URL_VARIABLE, new_database(postgresql_url))
-    done = restore_backup(made.path, tmp_path / "again")
+    monkeypatch.setenv(URL_VARIABLE, postgresql_url)
+    done = restored(made.path, tmp_path / "again")
     assert not (done.root / DATABASE_FILE).exists()
     again = open_workspace(done.root)
     assert again.engine.dialect.name == "postgresql"
@@ -419,14 +421,14 @@ def test_a_backup_goes_into_an_empty_postgresql(
     assert verify_trail(again).faults == []
     again.engine.dispose()
     with pytest.raises(InputError, match="holds rows already"):
-        restore_backup(made.path, tmp_path / "another")
+        restored(made.path, tmp_path / "another")
     assert not (tmp_path / "another").exists()
     monkeypatch.setenv(URL_VARIABLE, f"sqlite:///{tmp_path / 'else.db'}")
     with pytest.raises(InputError, match="unset the variable"):
-        restore_backup(made.path, tmp_path / "another")
+        restored(made.path, tmp_path / "another")
     monkeypatch.setenv(URL_VARIABLE, "postgresql://nobody:hush@127.0.0.1:1/none")
     with pytest.raises(InputError) as error:
-        restore_backup(made.path, tmp_path / "another")
+        restored(made.path, tmp_path / "another")
     assert "hush" not in str(error.value)
 
 
@@ -449,7 +451,7 @@ def test_a_backup_of_an_older_schema_is_brought_up_to_date_before_it_is_put_in_p
         manifest["schema_revision"] = "0002"
 
     backup = changed(small, tmp_path / "b.tar", older)
-    done = restore_backup(backup, tmp_path / "again", accept_audit_faults=True)
-    again = connect(f"sqlite:///{done.root / DATABASE_FILE}")
-    assert verify_chain(again)[1] == []
-    again.dispose()
+    done = restored(backup, tmp_path / "again", accept_audit_faults=True)
+    again = open_workspace(done.root)
+    assert verify_chain(again.engine)[1] == []
+    again.engine.dispose()

@@ -19,13 +19,14 @@ from pipeline.progress import silent
 from pipeline.review import list_items
 from pipeline.rois import current_binning, list_rois
 from pipeline.seeds import list_seeds
-from pipeline.workspace import Workspace, create_workspace, open_workspace
+from pipeline.workspace import Workspace, open_workspace
+from tests.databases import new_workspace, on_new_database
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("demo") / "workspace"
-    build_demo(root)
+    on_new_database(root, lambda: build_demo(root))
     return root
 
 
@@ -54,7 +55,7 @@ def test_a_finished_demo_is_only_summed_up(demo: Path) -> None:
 
 
 def test_another_workspace_is_not_taken_for_the_demo(tmp_path: Path) -> None:
-    create_workspace(tmp_path / "mine").engine.dispose()
+    new_workspace(tmp_path / "mine").engine.dispose()
     with pytest.raises(InputError, match="not the demo"):
         build_demo(tmp_path / "mine")
 
@@ -80,7 +81,7 @@ def test_a_demo_that_was_stopped_before_its_workspace_was_made_goes_on(
 ) -> None:
     (tmp_path / "demo" / "drawings").mkdir(parents=True)
     monkeypatch.setattr(_build, "_run_every_step", lambda *_: None)
-    summary = build_demo(tmp_path / "demo")
+    summary = on_new_database(tmp_path / "demo", lambda: build_demo(tmp_path / "demo"))
     assert summary.counts["slides"] == 0
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("")
@@ -91,7 +92,7 @@ def test_a_demo_that_was_stopped_before_its_workspace_was_made_goes_on(
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    made = create_workspace(tmp_path / "workspace")
+    made = new_workspace(tmp_path / "workspace")
     (made.root / "drawings").mkdir()
     yield made
     made.engine.dispose()

@@ -16,6 +16,7 @@ from db.tables import AuditEvent
 from pipeline.people import OpenedSession, _passwords, actor_of, add_account, find_account, sign_in
 from pipeline.permissions import Role
 from pipeline.workspace import Workspace
+from tests.databases import content_of
 
 PASSWORD = "correct horse battery"
 ADDRESS = "192.0.2.1"
@@ -97,8 +98,9 @@ def audit(workspace: Workspace) -> list[AuditEvent]:
 
 
 def database_bytes(workspace: Workspace) -> bytes:
-    """Everything that lies in the workspace's folder, the database and its journal before all."""
-    return b"".join(path.read_bytes() for path in sorted(workspace.root.rglob("*")) if path.is_file())
+    """Everything that the database holds, and what lies in the workspace's folder, its journal before all."""
+    files = (path.read_bytes() for path in sorted(workspace.root.rglob("*")) if path.is_file())
+    return str(content_of(workspace.engine)).encode() + b"".join(files)
 
 
 def messages(outcomes: Sequence[object]) -> set[str]:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy.exc import IntegrityError
 from sqlmodel import select
 
 from db.tables import Account, Invitation
-from pipeline.errors import InputError, NotFoundError
+from pipeline.errors import ChangedError, InputError, NotFoundError
 from pipeline.people import (
     SignInRefusedError,
     _own_account,
@@ -33,7 +34,8 @@ from pipeline.people import (
 )
 from pipeline.people._accounts import checked_name
 from pipeline.permissions import Actor, NotAllowedError, Permission, Role
-from pipeline.workspace import Workspace, create_workspace, open_workspace
+from pipeline.workspace import Workspace, open_workspace
+from tests.databases import content_of, new_workspace
 from tests.pipeline.people.conftest import PASSWORD, add, at_once, audit, database_bytes, enter, in_the_hands_of
 
 
@@ -113,7 +115,7 @@ def test_the_name_of_an_owner_with_capitals_is_taken_and_signs_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.workspace.operating_system_user", lambda: "Ann")
-    workspace = create_workspace(tmp_path / "w")
+    workspace = new_workspace(tmp_path / "w")
     with pytest.raises(InputError, match="taken"):
         add(workspace, "ann")
     change = reset_link(workspace, "Ann", who="Ann")[1]
@@ -235,7 +237,8 @@ def test_closing_leaves_the_audit_trail_as_it_is(workspace: Workspace) -> None:
     after = [event.model_dump() for event in audit(workspace)]
     assert after[: len(before)] == before
     assert [(event["who"], event["action"], event["reason"]) for event in after[len(before) :]] == [
-        ("admin", "close", "left the institute")
+        ("admin", "sign out", "the account was closed"),
+        ("admin", "close", "left the institute"),
     ]
     assert {"ann"} <= {event["who"] for event in after}
 
@@ -248,10 +251,7 @@ def test_a_forgotten_name_is_nowhere_in_the_database(workspace: Workspace) -> No
     account = find_account(workspace, "r1")
     assert account is not None
     assert account.display_name == account.pseudonym == pseudonym
-    with workspace.engine.connect() as connection:
-        raw = connection.connection.dbapi_connection
-        assert raw is not None
-        rows = "\n".join(raw.iterdump())
+    rows = str(content_of(workspace.engine))
     assert "Rumpelstilzchen" not in rows
     assert "r1" in rows
 
@@ -346,7 +346,7 @@ def test_no_password_lies_in_the_folder_or_in_an_answer(workspace: Workspace) ->
     assert secret.encode() not in database_bytes(workspace)
     assert account.password_hash is not None
     assert account.password_hash not in str(list_people(workspace))
-    with pytest.raises(Exception, match="UNIQUE") as error, workspace.writing() as session:
+    with pytest.raises(IntegrityError) as error, workspace.writing() as session:
         session.add(Account(**account.model_dump() | {"id": "acc_2"}))
     assert account.password_hash not in str(error.value), "errors go to the log"
 
@@ -367,3 +367,28 @@ def test_a_workspace_is_its_owners_again_when_it_is_opened(workspace: Workspace)
     assert again.actor.name == workspace.owner().name
     assert again.actor.account_id == workspace.owner().id
     again.engine.dispose()
+
+
+def test_what_another_administrator_did_meanwhile_stands(workspace: Workspace) -> None:
+    for name, role in (("ann", "reader"), ("root1", "admin"), ("root2", "admin")):
+        add(workspace, name, role)
+    seen = next(person.row_version for person in list_people(workspace) if person.name == "ann")
+    set_roles(workspace, "ann", roles=["author", "reviewer"], who="root1", expected_version=seen)
+    said = r"The account ann was changed .* gave it the roles author, reviewer at \d\d:\d\d:\d\d\."
+    with pytest.raises(ChangedError, match=said):
+        set_roles(workspace, "ann", roles=["reader"], who="root2", expected_version=seen)
+    with pytest.raises(ChangedError, match=said):
+        close_account(workspace, "ann", reason="left", who="root2", expected_version=seen)
+    account = find_account(workspace, "ann")
+    assert account is not None
+    assert (account.roles, account.withdrawn_at) == (["author", "reviewer"], None)
+
+
+def test_ones_own_name_is_changed_as_it_was_seen(workspace: Workspace) -> None:
+    add(workspace, "ann", "reader")
+    ann = in_the_hands_of(workspace, "ann")
+    account = find_account(workspace, "ann")
+    assert account is not None
+    change_own_display_name(ann, "Ann A.", expected_version=account.row_version)
+    with pytest.raises(ChangedError, match="you, elsewhere, changed its display name at"):
+        change_own_display_name(ann, "Ann B.", expected_version=account.row_version)

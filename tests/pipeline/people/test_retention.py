@@ -30,7 +30,7 @@ from pipeline.settings import Settings
 from pipeline.workspace import DRAFTS, Workspace
 from tests.pipeline.people.conftest import PASSWORD, Clock, add, audit, enter, in_the_hands_of
 
-NOTHING = {"sessions": 0, "invitations": 0, "failed attempts": 0, "drafts": 0}
+NOTHING = {"sessions": 0, "invitations": 0, "failed attempts": 0, "acts": 0, "drafts": 0}
 
 
 def rows(workspace: Workspace, table: type[SQLModel]) -> int:
@@ -115,6 +115,13 @@ def test_drafts_go_after_their_days_and_not_before(workspace: Workspace) -> None
     assert not old.exists()
     assert young.exists()
     assert other.exists(), "only drafts"
+
+
+def test_what_a_killed_writing_left_goes_after_a_day(workspace: Workspace) -> None:
+    whole = draft(workspace, "a.json", days_old=2)
+    left, new = draft(workspace, "a.4f5e", days_old=1.1), draft(workspace, "b.4f5e", days_old=0.9)
+    assert apply_retention(workspace) == NOTHING
+    assert (whole.exists(), left.exists(), new.exists()) == (True, False, True)
 
 
 def test_a_draft_that_goes_by_itself_meanwhile(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

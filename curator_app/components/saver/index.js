@@ -1,0 +1,159 @@
+// Saves before a button is pressed. The click is held back while its save goes to the server; it is repeated, under
+// one name of the act, until the server answers. Then the page hears of the click, with the act, and goes on.
+// A save under way goes on where the page is left.
+const FIRST_WAIT_MS = 1000;
+const LONGEST_WAIT_MS = 15000;
+const SHOWN_AFTER_MS = 400;
+const ANSWER_WITHIN_MS = 20000;
+const BACK = ["online", "histocurator:signed-in", "histocurator:answered"];
+const states = new WeakMap();
+
+function newAct() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+function whyOf(said) {
+  try {
+    return JSON.parse(said).why;
+  } catch {
+    return undefined;
+  }
+}
+
+class Saver {
+  constructor(root) {
+    root.innerHTML = `<p role="status" hidden></p>`;
+    this.line = root.querySelector("p");
+    this.underWay = new Map(); // by subject: what is to be said of it
+    this.waiting = new Set();
+    this.passing = false;
+    this.onClick = (event) => this.clicked(event);
+    this.onBack = () => { for (const go of this.waiting) go(); };
+    window.addEventListener("click", this.onClick, true);
+    for (const name of BACK) window.addEventListener(name, this.onBack);
+  }
+
+  holds(event) {
+    const button = event.composedPath().find((element) => element.tagName === "BUTTON");
+    return Boolean(button?.closest(`.st-key-${CSS.escape(this.data.button)}`));
+  }
+
+  clicked(event) {
+    if (this.passing || !this.holds(event)) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (!this.underWay.has(this.data.subject)) this.save();
+  }
+
+  body(act) {
+    const texts = {};
+    for (const [name, key] of Object.entries(this.data.texts)) {
+      const shared = window.histocuratorTexts?.get(key);
+      if (shared) texts[name] = shared.text();
+    }
+    for (const [name, { key, values }] of Object.entries(this.data.choices)) {
+      const places = [...document.querySelectorAll(`.st-key-${CSS.escape(key)} input[type=radio]`)];
+      const chosen = places.findIndex((place) => place.checked);
+      if (chosen in values) texts[name] = values[chosen];
+    }
+    return JSON.stringify({ ...this.data.body, ...texts, act });
+  }
+
+  async save() {
+    const { address, button, subject } = this.data;
+    const act = newAct();
+    const body = this.body(act);
+    this.say(subject, "");
+    const slow = setTimeout(() => this.say(subject, "Saving…"), SHOWN_AFTER_MS);
+    for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
+      const why = await this.ask(address, body);
+      clearTimeout(slow);
+      if (why === null) {
+        if (wait > FIRST_WAIT_MS) window.dispatchEvent(new Event("histocurator:answered"));
+        break;
+      }
+      this.say(subject, `▲ Not saved yet: ${why}. Trying again…`);
+      await this.pause(wait);
+    }
+    this.say(subject, null);
+    if (this.closed) {
+      if (!this.underWay.size) this.endListening();
+      return;
+    }
+    // The answer itself is not passed on: the page makes the same change under the same act and sees what came of it.
+    this.setStateValue("answered", { act, subject });
+    if (this.data.subject === subject) this.press(button);
+  }
+
+  /** Return why there is no answer yet, or null where there is one. */
+  async ask(address, body) {
+    const ended = new AbortController();
+    const late = setTimeout(() => ended.abort(), ANSWER_WITHIN_MS);
+    try {
+      const answer = await fetch(address, { method: "POST", body, signal: ended.signal,
+        headers: { "Content-Type": "application/json" } });
+      // Read to its end: an answer that is cut off is none.
+      const said = await answer.text();
+      if (answer.status === 401) {
+        window.dispatchEvent(new Event("histocurator:signed-out"));
+        return "you are signed out";
+      }
+      if (answer.status < 500) return null;
+      // Where it is the disk or the database, the server says so itself.
+      return whyOf(said) ?? "the server does not answer";
+    } catch {
+      return "no connection";
+    } finally {
+      clearTimeout(late);
+    }
+  }
+
+  pause(wait) {
+    return new Promise((resolve) => {
+      const go = () => {
+        clearTimeout(timer);
+        this.waiting.delete(go);
+        resolve();
+      };
+      const timer = setTimeout(go, wait);
+      this.waiting.add(go);
+    });
+  }
+
+  press(key) {
+    this.passing = true;
+    document.querySelector(`.st-key-${CSS.escape(key)} button`)?.click();
+    this.passing = false;
+  }
+
+  say(subject, words) {
+    if (words === null) this.underWay.delete(subject);
+    else this.underWay.set(subject, words);
+    this.line.textContent = [...this.underWay.values()].filter(Boolean).at(-1) ?? "";
+    this.line.hidden = !this.line.textContent;
+  }
+
+  endListening() {
+    for (const name of BACK) window.removeEventListener(name, this.onBack);
+  }
+
+  close() {
+    this.closed = true;
+    window.removeEventListener("click", this.onClick, true);
+    if (!this.underWay.size) this.endListening();
+  }
+}
+
+export default function ({ data, parentElement, setStateValue }) {
+  let saver = states.get(parentElement);
+  if (!saver) {
+    saver = new Saver(parentElement.querySelector(".root"));
+    states.set(parentElement, saver);
+  }
+  saver.data = data;
+  saver.setStateValue = setStateValue;
+  return () => {
+    saver.close();
+    states.delete(parentElement);
+  };
+}

