@@ -163,10 +163,13 @@ def finish_saved(name: str, typed: SeedText | None = None) -> Draft | None:
     return change
 
 
-def finish_all_saved() -> None:
-    """Close every form that was saved without the page's hearing of it, as `finish_saved`."""
-    for name in DraftStore(workspace()).saved(_NEW, _CHANGE):
+def finish_all_saved() -> list[str]:
+    """Close every form that was saved without the page's hearing of it, as `finish_saved`; return their questions."""
+    store, questions = DraftStore(workspace()), []
+    for name in store.saved(_NEW, _CHANGE):
+        questions.append(store.read(name).saved.get("question", ""))
         finish_saved(name)
+    return questions
 
 
 def last_written(seeds: Iterable[Seed]) -> str | None:

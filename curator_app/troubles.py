@@ -54,13 +54,16 @@ def show_trouble(error: Exception) -> bool:
 def show_trouble_before() -> None:
     """Show what went wrong in the act for which the page is drawn."""
     trouble: Trouble | None = st.session_state.pop(_FOR_THE_NEXT_RUN, None)
+    # A place of its own, so that nothing below it is put together anew when the box goes.
+    place = st.empty()
     if trouble is None:
         return
     # The browser has thrown the page away with the run that failed: choices go back to it with their values.
     for key, value in list(st.session_state.items()):
         if isinstance(value, str):
             st.session_state[key] = value
-    _show(trouble)
+    with place:
+        _show(trouble)
 
 
 @contextmanager

@@ -233,8 +233,6 @@ def _actions(entry: ItemEntry | None, following: ItemEntry | None, back: _Back |
             words, does = (back.words, back.does) if back is not None else ("Undo", None)
             act = _undo_edit if back is not None and back.is_edit else _undo
             st.button(key_label(words, "u"), key="undo", disabled=held, help=does, on_click=act, args=(back,))
-            if back is not None and not back.is_edit:
-                save_first("undo", _deciding("undo", back.item_id, back.row_version))
         if may(Permission.WITHDRAW_ITEMS):
             st.button(
                 "Withdraw",
@@ -245,6 +243,9 @@ def _actions(entry: ItemEntry | None, following: ItemEntry | None, back: _Back |
             )
         said, fault = st.session_state.get(_SAID, ""), st.session_state.get(_FAULT)
         st.html(f'<p class="hc-facts" role="status" id="hc-said">{said}</p>')
+        if back is not None and not back.is_edit:
+            # Last, since it is not always there: what stands behind it would be drawn anew each time it comes or goes.
+            save_first("undo", _deciding("undo", back.item_id, back.row_version))
     if isinstance(fault, InputError):
         show_problems(fault)
     _dialog(entry)

@@ -95,7 +95,8 @@ def show() -> None:
         )
         return
     if is_new_here(_SAVE):
-        seed_drafts.finish_all_saved()
+        for question in seed_drafts.finish_all_saved():
+            st.toast(f"Saved: {plain(shortened(question))}", icon=":material/check:", duration="long")
     bar = st.container(horizontal=True, vertical_alignment="center", key="seed_bar")
     with bar:
         organ = choose_organ(everything=True)

@@ -49,6 +49,9 @@ def _asking(handler: Handler, permission: Permission) -> Callable[[Request], Awa
             known.actor.require(permission)
         except NotAllowedError as error:
             return json_error(HTTPStatus.FORBIDDEN, error.message)
+        if any("\0" in str(value) for value in request.path_params.values()):
+            # Nothing is called so, and PostgreSQL refuses such a text even in a question.
+            return json_error(HTTPStatus.NOT_FOUND, "Nothing has such a name.")
         if iscoroutinefunction(handler):
             return cast("Response", await handler(request))
         # In a thread: these handlers read files and decode slides.

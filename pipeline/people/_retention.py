@@ -82,6 +82,13 @@ def retention_rules(settings: Settings) -> list[Kept]:
             "to give them back after a reload",
         ),
         Kept(
+            "typed texts that the server could not take yet (in the browser that they were typed in)",
+            "until the server has them, or the person signs out",
+            None,
+            "so that a lost connection, a closed tab or a full disk loses nothing; whoever uses that browser's profile "
+            "could find them there",
+        ),
+        Kept(
             "which change a browser asked for (a random number)",
             f"{KEEP_ACTS.days} days",
             None,

@@ -44,13 +44,18 @@ def open_page(workspace: Workspace, module: str) -> AppTest:
     return AppTest.from_string(script, default_timeout=30).run()
 
 
+def chromium_path() -> str | None:
+    """Return the machine's Chromium, None where there is none."""
+    return next((found for name in CHROMIUM_NAMES if (found := shutil.which(name))), None)
+
+
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     """The machine's Chromium, without a window.
 
     Per module: while it runs, its event loop is in the way of tests that start their own.
     """
-    path = next((found for name in CHROMIUM_NAMES if (found := shutil.which(name))), None)
+    path = chromium_path()
     if path is None:
         message = f"no Chromium ({', '.join(CHROMIUM_NAMES)}) on this machine; install Debian's chromium"
         if os.environ.get(REQUIRE_ALL) == "1":

@@ -32,6 +32,7 @@ from pipeline.permissions import GRANTS, Permission, Role
 from pipeline.workspace import Workspace
 from tests.curator_app.conftest import open_page
 from tests.curator_app.typing import type_text
+from tests.databases import content_of
 
 PASSWORD = "correct horse battery staple"
 HOSTILE = [
@@ -173,7 +174,7 @@ def test_an_invitation_is_shown_once_and_works_once(peopled: Workspace) -> None:
     assert token not in _remembered(page)
     page.run()
     assert not page.code
-    assert token not in (peopled.root / "histocurator.db").read_bytes().decode("latin-1")
+    assert token not in str(content_of(peopled.engine))
 
 
 def test_a_button_pressed_twice_leaves_one_link(peopled: Workspace) -> None:

@@ -43,6 +43,8 @@ def test_kills_of_app_and_worker_take_nothing_that_was_acknowledged(
     )
     assert killed.faults == []
     assert killed.job.state == "done", killed.job.error
-    assert killed.calls_repeated <= killed.calls_under_way, killed
+    # A reply that has come and is not in the queue yet is under way too; the stub cannot see which those are.
+    calls_at_once = workspace.settings.model_concurrency
+    assert killed.calls_repeated <= calls_at_once * len(killed.kills), killed
     acknowledged = [kill.saves for kill in killed.kills]
     assert 0 < acknowledged[0] < acknowledged[-1] < len(killed.notes.saves), "they saved before, between and after"

@@ -247,6 +247,37 @@ def test_one_worker_goes_on_with_what_two_left(with_seeds: Workspace, monkeypatc
     assert "worker 1 has ended" in log, "the worker that was started again is the other one"
 
 
+def test_two_workers_do_nothing_twice(with_seeds: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where both have their queue in one SQLite file."""
+    # One seed at a time, so that each worker gets some.
+    monkeypatch.setenv("HISTOCURATOR_MODEL_CONCURRENCY", "1")
+    writer = scripted.Writer()
+    checker = scripted.checker(mcq_right=lambda _: False, kprim_correct=lambda _: 2)
+
+    def script(received: Received) -> Step:
+        time.sleep(0.3)
+        return writer.answer(received) if scripted.writer_of(received) else checker(received)
+
+    with WireStub(script=script) as server:
+        monkeypatch.setenv("STUB_BASE_URL", server.openai_url)
+        monkeypatch.setenv("STUB_API_KEY", "key")
+        with worker(with_seeds), worker(with_seeds):
+            end = time.monotonic() + PATIENCE_S
+            while workers_that_wait(with_seeds) < 2 and time.monotonic() < end:
+                time.sleep(0.1)
+            job = submit(with_seeds, "generate", generator=scripted.WRITER, checker=scripted.CHECKER)
+            status = wait_for(with_seeds, job, ended)
+        calls = len(server.received)
+    assert status.state == "done", status.error
+    assert status.result is not None
+    assert status.result["ready"] == 4
+    assert calls == 4 * CALLS_PER_SEED, "no unit is done twice"
+    assert len(list_items(with_seeds)) == 12
+    assert verify_trail(with_seeds).faults == []
+    did = [path for path in with_seeds.log_file.parent.glob("jobs-*.log") if " ready" in path.read_text()]
+    assert len(did) == 2, "both took seeds"
+
+
 def test_a_cancelled_job_says_by_whom_and_when_it_began(with_seeds: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     with WireStub(Hang(60)) as server:
         monkeypatch.setenv("STUB_BASE_URL", server.openai_url)

@@ -55,12 +55,12 @@ def test_a_place_that_somebody_else_takes_meanwhile_is_left_to_them(
 ) -> None:
     first = True
 
-    def overtaken(inner: Workspace, roi_id: str, *, who: str) -> object:
+    def overtaken(inner: Workspace, roi_id: str, *, who: str, **more: str) -> object:
         nonlocal first
         if first:
             first = False
             select_roi(inner, roi_id, who="somebody else")
-        return select_roi(inner, roi_id, who=who)
+        return select_roi(inner, roi_id, who=who, **more)
 
     monkeypatch.setattr(rois, "select_roi", overtaken)
     assert slide_file.is_file()

@@ -1,12 +1,61 @@
 // Saves before a button is pressed. The click is held back while its save goes to the server; it is repeated, under
 // one name of the act, until the server answers. Then the page hears of the click, with the act, and goes on.
-// A save under way goes on where the page is left.
+// A save under way goes on where the page is left, and belongs to whatever stands in its place when the page is drawn
+// anew: else a second click would save a second time.
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 15000;
 const SHOWN_AFTER_MS = 400;
 const ANSWER_WITHIN_MS = 20000;
 const BACK = ["online", "histocurator:signed-in", "histocurator:answered"];
 const states = new WeakMap();
+const mounted = new Set();
+const underWay = new Map(); // by button and subject: what is to be said of a save
+const waiting = new Set();
+
+for (const name of BACK) window.addEventListener(name, () => { for (const go of waiting) go(); });
+
+/** Say how a save stands; null when it has ended. */
+function say(button, subject, words) {
+  const key = `${button} ${subject}`;
+  if (words === null) underWay.delete(key);
+  else underWay.set(key, words);
+  for (const saver of mounted) saver.show();
+}
+
+function pause(wait) {
+  return new Promise((resolve) => {
+    const go = () => {
+      clearTimeout(timer);
+      waiting.delete(go);
+      resolve();
+    };
+    const timer = setTimeout(go, wait);
+    waiting.add(go);
+  });
+}
+
+/** Return why there is no answer yet, or null where there is one. */
+async function ask(address, body) {
+  const ended = new AbortController();
+  const late = setTimeout(() => ended.abort(), ANSWER_WITHIN_MS);
+  try {
+    const answer = await fetch(address, { method: "POST", body, signal: ended.signal,
+      headers: { "Content-Type": "application/json" } });
+    // Read to its end: an answer that is cut off is none.
+    const said = await answer.text();
+    if (answer.status === 401) {
+      window.dispatchEvent(new Event("histocurator:signed-out"));
+      return "you are signed out";
+    }
+    if (answer.status < 500) return null;
+    // Where it is the disk or the database, the server says so itself.
+    return whyOf(said) ?? "the server does not answer";
+  } catch {
+    return "no connection";
+  } finally {
+    clearTimeout(late);
+  }
+}
 
 function newAct() {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -24,13 +73,10 @@ class Saver {
   constructor(root) {
     root.innerHTML = `<p role="status" hidden></p>`;
     this.line = root.querySelector("p");
-    this.underWay = new Map(); // by subject: what is to be said of it
-    this.waiting = new Set();
     this.passing = false;
     this.onClick = (event) => this.clicked(event);
-    this.onBack = () => { for (const go of this.waiting) go(); };
     window.addEventListener("click", this.onClick, true);
-    for (const name of BACK) window.addEventListener(name, this.onBack);
+    mounted.add(this);
   }
 
   holds(event) {
@@ -42,7 +88,7 @@ class Saver {
     if (this.passing || !this.holds(event)) return;
     event.preventDefault();
     event.stopImmediatePropagation();
-    if (!this.underWay.has(this.data.subject)) this.save();
+    if (!underWay.has(`${this.data.button} ${this.data.subject}`)) this.save();
   }
 
   body(act) {
@@ -63,61 +109,24 @@ class Saver {
     const { address, button, subject } = this.data;
     const act = newAct();
     const body = this.body(act);
-    this.say(subject, "");
-    const slow = setTimeout(() => this.say(subject, "Saving…"), SHOWN_AFTER_MS);
+    say(button, subject, "");
+    const slow = setTimeout(() => say(button, subject, "Saving…"), SHOWN_AFTER_MS);
     for (let wait = FIRST_WAIT_MS; ; wait = Math.min(2 * wait, LONGEST_WAIT_MS)) {
-      const why = await this.ask(address, body);
+      const why = await ask(address, body);
       clearTimeout(slow);
       if (why === null) {
         if (wait > FIRST_WAIT_MS) window.dispatchEvent(new Event("histocurator:answered"));
         break;
       }
-      this.say(subject, `▲ Not saved yet: ${why}. Trying again…`);
-      await this.pause(wait);
+      say(button, subject, `▲ Not saved yet: ${why}. Trying again…`);
+      await pause(wait);
     }
-    this.say(subject, null);
-    if (this.closed) {
-      if (!this.underWay.size) this.endListening();
-      return;
-    }
+    say(button, subject, null);
+    // None where the page was left.
+    const here = [...mounted].find((saver) => saver.data.button === button);
     // The answer itself is not passed on: the page makes the same change under the same act and sees what came of it.
-    this.setStateValue("answered", { act, subject });
-    if (this.data.subject === subject) this.press(button);
-  }
-
-  /** Return why there is no answer yet, or null where there is one. */
-  async ask(address, body) {
-    const ended = new AbortController();
-    const late = setTimeout(() => ended.abort(), ANSWER_WITHIN_MS);
-    try {
-      const answer = await fetch(address, { method: "POST", body, signal: ended.signal,
-        headers: { "Content-Type": "application/json" } });
-      // Read to its end: an answer that is cut off is none.
-      const said = await answer.text();
-      if (answer.status === 401) {
-        window.dispatchEvent(new Event("histocurator:signed-out"));
-        return "you are signed out";
-      }
-      if (answer.status < 500) return null;
-      // Where it is the disk or the database, the server says so itself.
-      return whyOf(said) ?? "the server does not answer";
-    } catch {
-      return "no connection";
-    } finally {
-      clearTimeout(late);
-    }
-  }
-
-  pause(wait) {
-    return new Promise((resolve) => {
-      const go = () => {
-        clearTimeout(timer);
-        this.waiting.delete(go);
-        resolve();
-      };
-      const timer = setTimeout(go, wait);
-      this.waiting.add(go);
-    });
+    here?.setStateValue("answered", { act, subject });
+    if (here?.data.subject === subject) here.press(button);
   }
 
   press(key) {
@@ -126,21 +135,15 @@ class Saver {
     this.passing = false;
   }
 
-  say(subject, words) {
-    if (words === null) this.underWay.delete(subject);
-    else this.underWay.set(subject, words);
-    this.line.textContent = [...this.underWay.values()].filter(Boolean).at(-1) ?? "";
+  show() {
+    const own = [...underWay].filter(([key, words]) => words && key.startsWith(`${this.data.button} `));
+    this.line.textContent = own.at(-1)?.[1] ?? "";
     this.line.hidden = !this.line.textContent;
   }
 
-  endListening() {
-    for (const name of BACK) window.removeEventListener(name, this.onBack);
-  }
-
   close() {
-    this.closed = true;
+    mounted.delete(this);
     window.removeEventListener("click", this.onClick, true);
-    if (!this.underWay.size) this.endListening();
   }
 }
 
@@ -152,6 +155,7 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   saver.data = data;
   saver.setStateValue = setStateValue;
+  saver.show();
   return () => {
     saver.close();
     states.delete(parentElement);

@@ -16,6 +16,7 @@ from pipeline.people import find_account, open_invitation, reset_by_link, sign_i
 from pipeline.permissions import Permission, Role
 from pipeline.workspace import Workspace
 from tests.curator_app.cli.conftest import Command, Ran
+from tests.databases import content_of
 from tests.pipeline.made_release import put_release
 
 PASSWORD = "correct horse battery"
@@ -339,13 +340,12 @@ def test_no_secret_and_no_display_name_is_left_in_logs_or_database(
     words = ("release", "sign", "liver", "1.0.0", "--as", "ana", "--password-stdin", "--workspace", workspace.root)
     assert here(*words, stdin="a wrong pass phrase\n").code == 2
     assert here(*words, stdin=f"{PASSWORD}\n").code == 0
-    workspace.engine.dispose()
     secrets = [PASSWORD, OTHER, "a wrong pass phrase", *(link.rpartition("/")[2] for link in links)]
     files = [path for path in workspace.root.rglob("*") if path.is_file()]
-    assert {"histocurator.db", "histocurator.log"} <= {path.name for path in files}
-    for path in files:
-        data = path.read_bytes()
-        assert [secret for secret in secrets if secret.encode() in data] == [], path
+    assert workspace.log_file in files
+    kept = {path.name: path.read_bytes() for path in files} | {"rows": str(content_of(workspace.engine)).encode()}
+    for name, data in kept.items():
+        assert [secret for secret in secrets if secret.encode() in data] == [], name
     log = workspace.log_file.read_text()
     assert "Someone" not in log
     assert "users add bo --role author --password-stdin --display-name …" in log

@@ -8,11 +8,13 @@ import stat
 import tarfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from db import connect, count_rows, read_session
@@ -207,6 +209,14 @@ def test_the_queue_is_in_it(full: Workspace, tmp_path: Path) -> None:
     assert QUEUE_FILE in names_in(made.path)
 
 
+@contextmanager
+def snapshot(engine: Engine) -> Iterator[Session]:
+    """Everything that is read in it was so at one moment; PostgreSQL would else look anew with each question."""
+    options = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
+    with engine.connect().execution_options(**options) as connection, Session(connection) as session:
+        yield session
+
+
 def facts(session: Session) -> dict[str, int]:
     """What is only true of a database in which every change is there with its row in the trail, or not at all."""
     events = session.exec(select(AuditEvent)).all()
@@ -268,7 +278,7 @@ def test_backups_under_load_are_whole(either: Workspace, tmp_path: Path) -> None
     def grown(last: dict[str, int] | None) -> dict[str, int]:
         """What there is now; asked again until everything became more, so that every backup has a load."""
         for _ in range(600):
-            with either.reading() as session:
+            with snapshot(either.engine) as session:
                 now = facts(session)
             if failures or (last is not None and all(now[name] > last[name] for name in now)):
                 return now
@@ -285,9 +295,14 @@ def test_backups_under_load_are_whole(either: Workspace, tmp_path: Path) -> None
     made = []
     try:
         for turn in range(4):
-            with either.reading() as session:
+            with snapshot(either.engine) as session:
                 before.append(facts(session))
             made.append(write_backup(either, tmp_path / f"{turn}.tar"))
+        # Beside the workspace that goes on being written to.
+        done = restored(made[-1].path, tmp_path / "last")
+        with snapshot(either.engine) as session:
+            during = facts(session)
+        grown(during)
     finally:
         stop.set()
         for thread in threads:
@@ -307,9 +322,14 @@ def test_backups_under_load_are_whole(either: Workspace, tmp_path: Path) -> None
             assert all((root / name).is_file() for name in referenced_files(session))
         assert all(before[turn][name] <= found[name] <= after[name] for name in found), (before[turn], found, after)
         copy.dispose()
-    done = restored(made[-1].path, tmp_path / "last")
     assert done.rows == made[-1].rows
+    assert all(during[name] >= before[-1][name] for name in during)
     again = open_workspace(tmp_path / "last")
-    assert verify_trail(again).faults == []
+    trail = verify_trail(again)
+    # The restore itself is a row.
+    assert (trail.faults, trail.head.sequence) == ([], made[-1].head.sequence + 1)
     assert len(list_seeds(again)) == made[-1].rows["seed"]
+    with snapshot(again.engine) as session:
+        assert facts(session)["seeds"] == made[-1].rows["seed"]
+        assert all((again.root / name).is_file() for name in referenced_files(session))
     again.engine.dispose()
