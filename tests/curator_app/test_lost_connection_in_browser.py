@@ -197,6 +197,7 @@ def test_another_browser_offers_the_draft(chromium: Browser, peopled: App) -> No
 def test_two_tabs_of_one_person_lose_neither_text(chromium: Browser, app: App) -> None:
     with window(chromium) as context:
         first, second = _write_seeds(context, app), _write_seeds(context, app)
+        context.new_page()  # without any tab the browser ends
         context.set_offline(True)
         _question(first).press_sequentially("Which cell is it?")
         expect(first.get_by_text("kept in this browser").first).to_be_visible()
