@@ -29,6 +29,8 @@ from pipeline.workspace import Workspace
 
 MAX_BYTES = 200_000
 
+_ID = r"^[A-Za-z0-9_]*$"
+
 
 class _Asked(BaseModel):
     """What every save says: who asks, in which act, over which row version, and the act of writing that it ends."""
@@ -42,8 +44,8 @@ class _Asked(BaseModel):
 
 
 class _SeedAsked(_Asked):
-    roi: str = Field(max_length=64)
-    seed: str | None = Field(default=None, max_length=64)
+    roi: str = Field(max_length=64, pattern=_ID)
+    seed: str | None = Field(default=None, max_length=64, pattern=_ID)
     draft: str | None = Field(default=None, max_length=80)
     question: str
     answer: str

@@ -80,6 +80,7 @@ class TestSeeds:
             ({"question": " "}, 422, "not complete"),
             ({"category": "astrology"}, 422, "not complete"),
             ({"roi": "roi_x"}, 404, "no ROI roi_x"),
+            ({"roi": "roi\0x"}, 422, "no save"),
             ({"seed": "seed_x"}, 404, "no seed seed_x"),
             ({"act": "x"}, 422, "no save"),
             ({"version": 0}, 422, "no save"),
