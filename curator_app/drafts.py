@@ -57,8 +57,8 @@ class Unsaved:
     """The typed fields, the texts that they began from, and what the page must remember about them.
 
     `at` is when something was typed last. `saved` are the texts as a save put them into the database, if the page has
-    not heard of it. `typed_by` says, by field, in which writing its text was typed and as the how manieth sending it
-    came. `others` are texts that met another one here: none is written over.
+    not heard of it. `typed_by` says, by field, in which writing its text was typed, and a number that grows with each
+    key. `others` are texts that met another one here: none is written over.
     """
 
     fields: Mapping[str, str] = field(default_factory=dict)
@@ -198,7 +198,7 @@ class DraftStore:
             name: the draft.
             writing: the act of writing.
             fields: texts by field.
-            number: grows from one sending to the next; a text that newer ones have overtaken is not kept.
+            number: grows with each key; a text that a newer one of the same writing has overtaken is not kept.
 
         Raises:
             InputError: as `write`.
@@ -223,6 +223,7 @@ class DraftStore:
                     continue
                 if writer != writing:
                     others = _with_other(others, key, there, writer, besides=text)
+                others = [one for one in others if one.field != key or one.text.strip() not in text]
                 taken[key], typed_by[key] = text, (writing, number)
             self._write(name, taken, {}, typed_by=typed_by, others=tuple(others))
         return True

@@ -146,9 +146,7 @@ def _free_space(root: Path) -> Finding:
     disk = shutil.disk_usage(root)
     found = f"{disk.free / 1e9:,.1f} GB of {disk.total / 1e9:,.1f} GB"
     if disk.free < MINIMUM_FREE_BYTES or disk.free < MINIMUM_FREE_SHARE * disk.total:
-        return Finding(
-            "free space", "warning", found, "make room: a full disk stops all work, and what is typed is lost"
-        )
+        return Finding("free space", "warning", found, "make room: a full disk stops all work")
     return Finding("free space", "ok", found)
 
 

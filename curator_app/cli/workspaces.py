@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import sys
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
@@ -114,7 +114,9 @@ def worker(
 
 
 def _stop_with_stdin(stop: Event) -> None:
-    sys.stdin.buffer.read()
+    # Not by sys.stdin: a thread that waits in it when the program ends takes its lock along, and Python aborts.
+    while os.read(0, 4096):
+        pass
     stop.set()
 
 

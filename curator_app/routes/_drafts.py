@@ -23,7 +23,7 @@ MAX_BYTES = 200_000
 
 
 class _Typed(BaseModel):
-    """What the browser sends: who writes, one act of writing, its texts by field, and the how manieth sending it is."""
+    """What the browser sends: who writes, one act of writing, its texts by field, and how new they are."""
 
     model_config = ConfigDict(extra="forbid")
 

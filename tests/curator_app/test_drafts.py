@@ -206,6 +206,9 @@ class TestTwoTabs:
         store.receive(NAME, "a", {"question": "Which cell"}, number=1)
         store.receive(NAME, "b", {"question": "Which cell is it?"}, number=2)
         assert self._texts(store) == ("Which cell is it?", [])
+        store.receive(NAME, "c", {"question": "How many?"}, number=3)
+        store.receive(NAME, "d", {"question": "Which cell is it? How many?"}, number=4)
+        assert self._texts(store) == ("Which cell is it? How many?", [])
 
     def test_a_tab_that_opened_with_the_text_goes_on_with_it(self, store: DraftStore) -> None:
         store.receive(NAME, "a", {"question": "Which cell is it?"}, number=10**15)

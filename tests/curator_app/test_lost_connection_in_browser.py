@@ -142,7 +142,7 @@ def test_a_tab_that_is_closed_while_there_is_no_connection(chromium: Browser, ap
         context.set_offline(True)
         _question(page).press_sequentially(SENTENCE)
         expect(page.get_by_text("kept in this browser").first).to_be_visible()
-        page.close(run_before_unload=True)
+        page.close()
         context.set_offline(False)
         assert _typed(app.workspace) == ""
         again = context.new_page()
@@ -205,7 +205,7 @@ def test_two_tabs_of_one_person_lose_neither_text(chromium: Browser, app: App) -
         expect(second.get_by_text("kept in this browser").first).to_be_visible()
         assert len(second.evaluate(LEFT)) == 2
         for page in (first, second):
-            page.close(run_before_unload=True)
+            page.close()
         context.set_offline(False)
         again = _write_seeds(context, app)
         expect(_question(again)).to_have_value("How many mitoses are there?")
@@ -227,7 +227,7 @@ def test_what_one_account_left_is_sent_for_no_other(chromium: Browser, peopled: 
         context.set_offline(True)
         _question(page).press_sequentially(SENTENCE)
         expect(page.get_by_text("kept in this browser").first).to_be_visible()
-        page.close(run_before_unload=True)
+        page.close()
         context.set_offline(False)
         context.clear_cookies()
         page = _write_seeds(context, peopled, "ada")

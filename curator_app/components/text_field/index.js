@@ -22,17 +22,19 @@ class Draft {
     this.wait = FIRST_WAIT_MS;
     this.sending = 0;
     this.shown = null;
+    this.number = 0;
   }
 
   body() {
-    // Never lower than before, also after a reload: an older text that arrives late is told by it.
-    lastNumber = Math.max(lastNumber + 1, Date.now());
     const { account, writing } = this.place;
-    return JSON.stringify({ account, writing, fields: this.unsent, number: lastNumber });
+    return JSON.stringify({ account, writing, fields: this.unsent, number: this.number });
   }
 
   type(field, text) {
     this.unsent[field.data.draft.field] = text;
+    // When it was typed, not when it is sent again: an older text that arrives late is told by it, also one of another
+    // tab. Never lower than before.
+    this.number = lastNumber = Math.max(lastNumber + 1, Date.now());
     this.shown = field;
     this.keep();
     this.sendIn(PAUSE_MS);
@@ -216,7 +218,7 @@ class Field {
     if (!this.data || this.area.value === this.given) return;
     this.given = this.area.value;
     this.draft?.send();
-    this.setStateValue("typed", { text: this.area.value, revision: this.data.revision, number: lastNumber });
+    this.setStateValue("typed", { text: this.area.value, revision: this.data.revision, number: this.draft?.number || lastNumber });
   }
 
   handOverIfLeft() {
