@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from pipeline.jobs import job_status, submit
@@ -69,3 +72,22 @@ def test_a_queue_is_chosen_on_postgresql_only(here: Command, of: str, queue: str
 
 def test_an_unknown_queue_is_refused(here: Command, of: str) -> None:
     assert here("worker", "--queue", "none", of).code == 2
+
+
+@pytest.mark.parametrize("how", ["the server is gone", "it is told to end"])
+def test_a_servers_worker_ends_in_order(workspace: Workspace, how: str) -> None:
+    command = [sys.executable, "-m", "curator_app", "worker", "--until-stdin-ends", "--workspace", str(workspace.root)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        assert child.stdin is not None
+        assert child.stderr is not None
+        said = ""
+        while "waits for" not in said:
+            said = child.stderr.readline()
+            assert said, "it ended before it began"
+        if how == "the server is gone":
+            child.stdin.close()
+        else:
+            child.terminate()
+        rest = child.stderr.read()
+        assert child.wait(60) == 0
+    assert "Fatal" not in rest
