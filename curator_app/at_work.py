@@ -8,8 +8,8 @@ import streamlit as st
 
 from curator_app.layout import local_time, plain
 from curator_app.session import workspace
-from curator_app.troubles import not_needed
 from pipeline.leases import others_at_work, release_lease
+from pipeline.troubles import not_needed
 from pipeline.workspace import Workspace
 
 _MINE = "at_work_on"

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import streamlit as st
 from streamlit.runtime.scriptrunner import RerunData, get_script_run_ctx
 from streamlit.runtime.scriptrunner_utils.script_run_context import ScriptRunContext
 
+from curator_app.layout import plain
+from pipeline.errors import InputError
 from pipeline.troubles import Trouble, trouble_of
 
 _FOR_THE_NEXT_RUN = "trouble"
-_log = logging.getLogger(__name__)
 
 
 def trouble_in_words(trouble: Trouble) -> str:
@@ -27,7 +24,7 @@ def trouble_in_words(trouble: Trouble) -> str:
 
 
 def show_trouble(error: Exception) -> bool:
-    """Show what no page has caught, if the machine is the cause; Streamlit asks for every uncaught error of a page.
+    """Show what no page has caught, if machine or input is the cause; Streamlit asks for each uncaught error.
 
     Where the act of a button failed, the page itself has not been drawn: it is drawn anew, so that its fields with
     their texts stand below the box.
@@ -35,50 +32,46 @@ def show_trouble(error: Exception) -> bool:
     Returns:
         whether it was shown; everything else is a fault of the program, which Streamlit shows as one.
     """
-    trouble = trouble_of(error)
-    if trouble is None:
+    words = _words_of(error)
+    if words is None:
         return False
     context = get_script_run_ctx()
     if context is None or context.has_script_started:
-        _show(trouble)
+        _show(words)
     elif context.fragment_ids_this_run:
         # A dialog, or a part that runs by itself: the rest of the page stays, and has no place for a box.
-        st.toast(trouble_in_words(trouble), icon=":material/error:", duration="infinite")
+        st.toast(words, icon=":material/error:", duration="infinite")
         _draw_anew(context)
     else:
-        st.session_state[_FOR_THE_NEXT_RUN] = trouble
+        st.session_state[_FOR_THE_NEXT_RUN] = words
         _draw_anew(context)
     return True
 
 
 def show_trouble_before() -> None:
     """Show what went wrong in the act for which the page is drawn."""
-    trouble: Trouble | None = st.session_state.pop(_FOR_THE_NEXT_RUN, None)
+    words: str | None = st.session_state.pop(_FOR_THE_NEXT_RUN, None)
     # A place of its own, so that nothing below it is put together anew when the box goes.
     place = st.empty()
-    if trouble is None:
+    if words is None:
         return
     # The browser has thrown the page away with the run that failed: choices go back to it with their values.
     for key, value in list(st.session_state.items()):
         if isinstance(value, str):
             st.session_state[key] = value
     with place:
-        _show(trouble)
+        _show(words)
 
 
-@contextmanager
-def not_needed(what: str) -> Iterator[None]:
-    """Go on without something that nobody's work depends on, where the machine refuses it; the log says so."""
-    try:
-        yield
-    except Exception as error:
-        if trouble_of(error) is None:
-            raise
-        _log.warning("%s: %s", what, error)
+def _words_of(error: Exception) -> str | None:
+    if isinstance(error, InputError):
+        return plain(str(error))
+    trouble = trouble_of(error)
+    return None if trouble is None else trouble_in_words(trouble)
 
 
-def _show(trouble: Trouble) -> None:
-    st.error(trouble_in_words(trouble), icon=":material/error:")
+def _show(words: str) -> None:
+    st.error(words, icon=":material/error:")
 
 
 def _draw_anew(context: ScriptRunContext) -> None:

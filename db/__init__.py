@@ -13,12 +13,14 @@ from db._copy import (
 from db._engine import connect, read_session, write_session
 from db._ids import new_id
 from db._schema import SchemaError, migrate, schema_revision
+from db._text import UnstorableTextError, unstorable_character
 from db._time import utc_now
 from db.audit import record_event
 
 __all__ = [
     "NotEmptyError",
     "SchemaError",
+    "UnstorableTextError",
     "connect",
     "copy_database",
     "copy_sqlite_file",
@@ -32,6 +34,7 @@ __all__ = [
     "read_session",
     "record_event",
     "schema_revision",
+    "unstorable_character",
     "utc_now",
     "write_session",
 ]

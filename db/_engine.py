@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session as OrmSession
 from sqlmodel import Session
 
+from db._text import refuse_unstorable
 from db._time import utc_now
 from db.audit._chain import ChainLink
 from db.audit._head import HeadError, advance_head
@@ -46,6 +47,7 @@ def connect(url: str) -> Engine:
         raise ValueError("the database URL names neither SQLite nor PostgreSQL")
     # Hidden, since errors go to logs, and values are hashes of passwords and the answers of items too.
     engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"), hide_parameters=True)
+    refuse_unstorable(engine)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _tune_sqlite)
         event.listen(engine, "begin", _begin_sqlite)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from sqlmodel import Session, col, func, select
 from sqlmodel.sql.expression import SelectOfScalar
 
+from db import unstorable_character
 from db.audit import START, ChainFault, ChainLink, read_head, trail_head, verify_chain
 from db.tables import AuditEvent
 from pipeline.errors import InputError
@@ -45,7 +46,11 @@ ROWS_PER_PART = 1_000
 
 @dataclass(frozen=True)
 class EventFilter:
-    """Which rows of the trail are wanted; what is None does not count. Times are aware, `until` is excluded."""
+    """Which rows of the trail are wanted; what is None does not count. Times are aware, `until` is excluded.
+
+    Raises:
+        InputError: a text holds a character that no row can hold.
+    """
 
     who: str | None = None
     action: str | None = None
@@ -53,6 +58,11 @@ class EventFilter:
     object_id: str | None = None
     since: datetime | None = None
     until: datetime | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("who", "action", "object_type", "object_id"):
+            if (character := unstorable_character(getattr(self, name) or "")) is not None:
+                raise InputError(f"The filter {name} holds the character {character}: no row of the trail does")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,10 @@ A module without imports of its own weight: the core install has no database, an
 from __future__ import annotations
 
 import errno
+import logging
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +17,8 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 _FULL_ON_POSTGRESQL = "53100"
 _READ_ONLY_ON_POSTGRESQL = "25006"
+
+_log = logging.getLogger(__name__)
 
 _SHORT = {
     "full": "the disk of the server is full",
@@ -54,6 +59,17 @@ def trouble_of(error: BaseException) -> Trouble | None:
         return Trouble("full" if error.errno in _FULL else "files", error.strerror, place)
     # Where it was never imported, no error is the database's.
     return _of_database(error) if "sqlalchemy" in sys.modules else None
+
+
+@contextmanager
+def not_needed(what: str) -> Iterator[None]:
+    """Go on without something that nobody's work depends on, where the machine refuses it; the log says so."""
+    try:
+        yield
+    except Exception as error:
+        if trouble_of(error) is None:
+            raise
+        _log.warning("%s: %s", what, error)
 
 
 def _of_database(error: BaseException) -> Trouble | None:

@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError
 from sqlmodel import Session, col, select
 
-from db import SchemaError, connect, migrate, new_id, read_session, write_session
+from db import SchemaError, UnstorableTextError, connect, migrate, new_id, read_session, write_session
 from db.audit import HEAD_FILE, START, begin_head, trail_head
 from db.tables import Account
 from pipeline.errors import InputError
@@ -152,15 +152,16 @@ class Workspace:
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Open a session for reading."""
-        with read_session(self.engine) as session:
+        """Open a session for reading; a text that no database holds is an InputError."""
+        with _readable(), read_session(self.engine) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Open one writing transaction."""
+        """Open one writing transaction; a text that no database holds is an InputError."""
         roles = ", ".join(role.value for role in Role if role in self.actor.roles)
         with (
+            _readable(),
             write_session(self.engine, who=self.actor.name, roles=roles, head_file=self.audit_head) as session,
             self.around(session) if self.around is not None else nullcontext(),
         ):
@@ -317,6 +318,16 @@ def _connect(url: str) -> Engine:
         raise InputError(
             "The database URL (setting database_url, HISTOCURATOR_DATABASE_URL) is none that can be used. Write "
             "postgresql://USER@HOST/NAME or sqlite:////PATH/TO/FILE, or leave it away for the workspace's own file."
+        ) from None
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    try:
+        yield
+    except UnstorableTextError as error:
+        raise InputError(
+            f"A text holds the character {error.character}, which cannot be stored: take it out and try again"
         ) from None
 
 

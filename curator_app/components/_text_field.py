@@ -12,7 +12,7 @@ import streamlit as st
 from curator_app.components._assets import component_from
 from curator_app.drafts import DraftStore, OtherText
 from curator_app.session import workspace
-from curator_app.troubles import not_needed
+from pipeline.troubles import not_needed
 
 _mount = component_from("text_field")
 

@@ -12,11 +12,11 @@ from starlette.responses import JSONResponse, Response
 from curator_app.drafts import DraftStore
 from curator_app.routes._answers import TooLongError, body_of, json_error
 from curator_app.routes._protected import ProtectedRoute, who_asks
-from curator_app.troubles import not_needed
 from db import utc_now
 from pipeline.errors import InputError
 from pipeline.leases import renew_leases
 from pipeline.permissions import Permission
+from pipeline.troubles import not_needed
 from pipeline.workspace import Workspace
 
 MAX_BYTES = 200_000

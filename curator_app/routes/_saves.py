@@ -17,7 +17,6 @@ from starlette.responses import JSONResponse, Response
 from curator_app.drafts import DraftStore, note_draft
 from curator_app.routes._answers import TooLongError, body_of, json_error
 from curator_app.routes._protected import ProtectedRoute, who_asks
-from curator_app.troubles import not_needed
 from db.tables import Item
 from pipeline.acts import Made, once
 from pipeline.errors import ConflictError, InputError, NotFoundError
@@ -25,6 +24,7 @@ from pipeline.leases import renew_leases
 from pipeline.permissions import Permission
 from pipeline.review import decide, undo_decision
 from pipeline.seeds import SeedText, save_seed
+from pipeline.troubles import not_needed
 from pipeline.workspace import Workspace
 
 MAX_BYTES = 200_000

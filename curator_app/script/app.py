@@ -10,7 +10,8 @@ from curator_app.rail import RAIL, own_rail, page_of
 from curator_app.rail_foot import rail_foot
 from curator_app.session import signed_in, take_tab
 from curator_app.signed_out import show_signed_out
-from curator_app.troubles import not_needed, show_trouble_before
+from curator_app.troubles import show_trouble_before
+from pipeline.troubles import not_needed
 
 SIDEBAR_WIDTH_PX = 200
 

@@ -81,6 +81,7 @@ class TestSeeds:
             ({"category": "astrology"}, 422, "not complete"),
             ({"roi": "roi_x"}, 404, "no ROI roi_x"),
             ({"roi": "roi\0x"}, 422, "no save"),
+            ({"question": "a\0b"}, 422, "not complete"),
             ({"seed": "seed_x"}, 404, "no seed seed_x"),
             ({"act": "x"}, 422, "no save"),
             ({"version": 0}, 422, "no save"),

@@ -9,19 +9,21 @@ from typing import Any
 
 import pytest
 from sqlalchemy.exc import OperationalError
+from sqlmodel import select
 from starlette.testclient import TestClient
 
 from curator_app.drafts import DraftStore, new_writing
 from curator_app.identity import Access
 from curator_app.routes import account_routes, draft_routes, save_routes
-from curator_app.troubles import not_needed, show_trouble
+from curator_app.troubles import show_trouble
 from db import utc_now
-from db.tables import AccountSession
+from db.tables import AccountSession, Slide
 from pipeline.audit import verify_trail
 from pipeline.ingest import add_slides
 from pipeline.people._sessions import TOUCH_INTERVAL
 from pipeline.rois import list_rois, sample_candidates, select_roi
 from pipeline.seeds import list_seeds
+from pipeline.troubles import not_needed
 from pipeline.workspace import Workspace, create_workspace
 from tests.curator_app.visitors import KEY, add_person, browser_of, cookie_of, guarded, opened_session
 from tests.pipeline.conftest import METADATA
@@ -179,6 +181,22 @@ def test_a_database_that_does_not_answer_is_said(with_rois: Workspace, monkeypat
     assert page.status_code == 503
     assert "The database cannot be used now" in page.text
     assert "connection refused" not in page.text, "what it says of the server is for its log"
+
+
+def test_what_is_wrong_with_a_request_is_said_where_no_route_expects_it(
+    with_rois: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = _client(with_rois)
+
+    def refuse(*_: object, **__: object) -> None:
+        with with_rois.reading() as session:
+            session.exec(select(Slide).where(Slide.id == "a\0b")).first()
+
+    monkeypatch.setattr("curator_app.identity.accounts_exist", refuse)
+    page, answer = client.get("/sign-in"), client.post("/api/seeds", json=_save(with_rois, "0"))
+    assert (page.status_code, answer.status_code) == (422, 422)
+    assert "cannot be stored" in page.text
+    assert "U+0000" in answer.json()["error"]
 
 
 def test_a_fault_of_the_program_stays_one(with_rois: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

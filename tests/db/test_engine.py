@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import func, select
 
-from db import connect, migrate, new_id, read_session, record_event, write_session
+from db import UnstorableTextError, connect, migrate, new_id, read_session, record_event, write_session
 from db.tables import Account, AuditEvent, Slide
 from tests.databases import new_database_url
 
@@ -116,3 +116,18 @@ def test_the_same_content_is_one_slide(engine: Engine) -> None:
         session.add(slide("sld_1"))
     with pytest.raises(IntegrityError), write_session(engine) as session:
         session.add(slide("sld_2"))
+
+
+@pytest.mark.parametrize(
+    ("text", "character"), [("a\0b", "U+0000"), ("\ud800", "U+D800"), ("ä\udfffé", "U+DFFF"), ("😀\0", "U+0000")]
+)
+def test_a_text_that_not_every_engine_holds_is_refused_by_both(engine: Engine, text: str, character: str) -> None:
+    with pytest.raises(UnstorableTextError) as refused, write_session(engine) as session:
+        session.add_all([_account("first"), _account(text)])
+    assert refused.value.character == character
+    with pytest.raises(UnstorableTextError), read_session(engine) as session:
+        session.exec(select(Account).where(Account.name == text)).all()
+    with write_session(engine) as session:
+        session.add(_account("é 😀 \x01"))
+    with read_session(engine) as session:
+        assert [row.name for row in session.exec(select(Account))] == ["é 😀 \x01"], "nothing of the refused was kept"
