@@ -16,7 +16,10 @@ from pipeline.variants import choose_models, generate_items, pending_seeds
 from pipeline.workspace import Workspace, open_workspace
 from tests.wire.small_model import MAX_TOKENS, SmallModel
 
-pytestmark = [pytest.mark.language_model, pytest.mark.both_engines]
+pytestmark = [
+    pytest.mark.language_model,
+    pytest.mark.sqlite("minutes of replies that are stored as the other models' are, which run on both engines"),
+]
 
 
 @pytest.mark.parametrize("protocol", ["openai", "anthropic"])
