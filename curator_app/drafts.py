@@ -20,7 +20,7 @@ from pipeline.workspace import DRAFTS, Workspace
 
 MAX_FIELDS = 40
 
-_NAME = re.compile(r"[a-z]+_[A-Za-z0-9_]{1,60}")
+DRAFT_NAME = r"^[a-z]+_[A-Za-z0-9_]{1,60}$"
 _FIELD = re.compile(r"[A-Za-z0-9_]{1,40}")
 
 _ENDED_FILE = "ended.json"
@@ -272,7 +272,7 @@ class DraftStore:
                 _log.error("That a writing has ended could not be noted in %s: %s", self._folder, error)
 
     def _path(self, name: str) -> Path:
-        if not _NAME.fullmatch(name):
+        if not re.fullmatch(DRAFT_NAME, name):
             raise InputError(f"{name!r} is no name of a draft")
         return self._folder / f"{name}.json"
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from sqlmodel import Session, col, select
 
 from db import new_id
-from db.tables import GuessTrial, Item, ItemVersion, ReviewDecision, Roi, Seed, Slide
-from evaluation.items import FreeText, KPrim, MultipleChoice, normalise_text
+from db.tables import AuditEvent, GuessTrial, Item, ItemVersion, ReviewDecision, Roi, Seed, Slide
+from evaluation.items import FreeText, KPrim, MultipleChoice
 from evaluation.items.prompts import PromptLibrary
 from evaluation.models import run_models
 from pipeline.conflicts import standing_of_item
@@ -20,6 +20,7 @@ from pipeline.ingest import checked_field
 from pipeline.item_store import add_version, content_of, escalate, load_checked_content, store_trials
 from pipeline.last_change import said_change
 from pipeline.model_choice import choose_models, prompt_folder
+from pipeline.notes import checked_note
 from pipeline.permissions import Permission, needs
 from pipeline.seed_holds import process_hold
 from pipeline.states import move
@@ -55,6 +56,10 @@ class ItemHistory:
     versions: list[ItemVersion]
     trials: dict[str, list[GuessTrial]]
     decisions: list[ReviewDecision]
+
+
+_DECISIONS = {"approved": "approve", "rejected": "reject"}
+"""The decision that leaves an item in a state."""
 
 
 @needs(Permission.VIEW_ITEMS)
@@ -155,12 +160,11 @@ def decide(
         InputError: the item does not wait for a decision, or a rejection has no note.
         ConflictError: the item was changed in between.
     """
-    targets = {"approve": "approved", "reject": "rejected"}
+    targets = {name: state for state, name in _DECISIONS.items()}
     if decision not in targets:
         raise InputError(f"{decision!r} is no decision; use approve or reject")
-    note = normalise_text(note)
-    if decision == "reject" and not note:
-        raise InputError("A rejection needs a note that says what is wrong")
+    needed = "A rejection needs a note that says what is wrong" if decision == "reject" else None
+    note = checked_note(note, name="note", most=workspace.settings.max_text_length, needed=needed)
     with workspace.writing() as session:
         item = _load(session, item_id, expected_version, who)
         _record(session, item, decision, who=who, note=note, recorded_by=recorded_by)
@@ -199,23 +203,24 @@ def undo_decision(workspace: Workspace, item_id: str, *, who: str, expected_vers
     """
     with workspace.writing() as session:
         item = _load(session, item_id, expected_version, who)
-        last = session.exec(
-            select(ReviewDecision)
-            .where(ReviewDecision.item_id == item_id, ReviewDecision.decision != "undo")
-            .order_by(col(ReviewDecision.created_at).desc())
-        ).first()
-        if last is None or item.state not in ("approved", "rejected"):
+        if item.state not in _DECISIONS:
             raise InputError(f"Item {item_id} is {item.state}: there is no decision to take back")
+        before = _state_before_review(session, item_id)
+        reason = f"{_DECISIONS[item.state]} taken back"
         _record(session, item, "undo", who=who, note="", recorded_by="app")
-        move(
-            session,
-            item,
-            last.state_before,
-            who=who,
-            reason=f"{last.decision} taken back",
-            about=_text_of(session, item),
-        )
+        move(session, item, before, who=who, reason=reason, about=_text_of(session, item))
         return item
+
+
+def _state_before_review(session: Session, item_id: str) -> str:
+    """Return the state from which an item last came into review: by the order of the trail, whatever clocks said."""
+    changes = session.exec(
+        select(AuditEvent)
+        .where(AuditEvent.object_id == item_id, AuditEvent.object_type == "item", AuditEvent.action == "state")
+        .order_by(col(AuditEvent.sequence).desc())
+    )
+    came = next(change for change in changes if (change.new or {}).get("state") == "in_review")
+    return str((came.old or {})["state"])
 
 
 @needs(Permission.EDIT_ITEMS)
@@ -238,6 +243,7 @@ def edit_item(
         InputError: the item does not wait for a decision, the format differs, or nothing was changed.
         ConflictError: the item was changed in between.
     """
+    note = checked_note(note, name="note", most=workspace.settings.max_text_length)
     models = choose_models(workspace, generator=None, checker=checker)
     # Held, so that an item whose check dies with this process is found and handed to a person.
     with process_hold(workspace, item_id):
@@ -271,7 +277,7 @@ def _store_edit(
             item,
             content,
             provenance={"written_by": who},
-            reason=normalise_text(note) or "edited in review",
+            reason=note or "edited in review",
             who=who,
         )
         move(session, item, "passed" if isinstance(content, FreeText) else "checking", who=who)
@@ -402,9 +408,8 @@ def withdraw_item(
         InputError: no reason is given, or the item is withdrawn already.
         ConflictError: the item was changed since `expected_version` was seen.
     """
-    reason = normalise_text(reason)
-    if not reason:
-        raise InputError("Say why the item is withdrawn")
+    most = workspace.settings.max_text_length
+    reason = checked_note(reason, name="reason", most=most, needed="Say why the item is withdrawn")
     with workspace.writing() as session:
         item = _load(session, item_id, expected_version, who)
         move(session, item, "withdrawn", who=who, reason=reason)

@@ -15,6 +15,7 @@ from pipeline.csv_tables import read_table
 from pipeline.errors import ConflictError, InputError, NotFoundError
 from pipeline.ingest import checked_field
 from pipeline.last_change import require_unchanged, said_change
+from pipeline.notes import checked_note
 from pipeline.permissions import Permission, needs
 from pipeline.states import move
 from pipeline.workspace import Workspace
@@ -97,6 +98,8 @@ def save_seed(
         if seed_id is None:
             return _add(session, text, roi_id=roi_id, author=who, who=who)
         seed = get_seed_row(session, seed_id)
+        if seed.roi_id != roi_id:
+            raise InputError(f"Seed {seed_id} belongs to ROI {seed.roi_id}, not to {roi_id}")
         if expected_version is not None and seed.row_version != expected_version:
             raise ConflictError(
                 f"{said_change(session, seed, who=who)} It says now: {seed.question} - {seed.answer}. "
@@ -154,9 +157,8 @@ def drop_seed(
         InputError: no reason is given, the seed is being worked on or dropped already, or an item of it is released.
         ChangedError: the seed was changed since `expected_version` was seen.
     """
-    reason = normalise_text(reason)
-    if not reason:
-        raise InputError("Say why the seed is dropped")
+    most = workspace.settings.max_text_length
+    reason = checked_note(reason, name="reason", most=most, needed="Say why the seed is dropped")
     with workspace.writing() as session:
         seed = get_seed_row(session, seed_id)
         require_unchanged(session, seed, expected_version, who=who)

@@ -19,7 +19,7 @@ from curator_app.routes._guard import NOT_PAGES, is_way_in
 _WHERE = '<script>window.__streamlit = { BACKEND_BASE_URL: window.location.origin + "/" };</script>'
 
 # No modules: they must have run before Streamlit's script does.
-_SESSION = '<script src="/vendor/unsent.js"></script><script src="/vendor/session.js"></script>'
+_OWN = "".join(f'<script src="/vendor/{name}.js"></script>' for name in ("unsent", "session", "connection"))
 
 _STREAMLITS_ICON = re.compile(r'<link rel="shortcut icon"[^>]*>')
 _STREAMLITS_DESCRIPTION = re.compile(r'<link rel="service-desc"[^>]*>')
@@ -61,7 +61,7 @@ class PageShell:
             html = html.replace("<title>Streamlit</title>", "<title>Histocurator</title>")
             html = _STREAMLITS_ICON.sub('<link rel="icon" type="image/svg+xml" href="/vendor/icon.svg">', html)
             html = _STREAMLITS_DESCRIPTION.sub("", html)
-            self._html = html.replace("<head>", f"<head>{_WHERE}{_SESSION}", 1)
+            self._html = html.replace("<head>", f"<head>{_WHERE}{_OWN}", 1)
         return self._html
 
 

@@ -6,24 +6,26 @@ A browser repeats a request until it is answered; it names its act, so that noth
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from http import HTTPStatus
-from typing import Literal, TypeVar
+from typing import Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from curator_app.drafts import DraftStore, note_draft
+from curator_app.drafts import DRAFT_NAME, DraftStore, note_draft
 from curator_app.routes._answers import TooLongError, body_of, json_error
 from curator_app.routes._protected import ProtectedRoute, who_asks
 from db.tables import Item
 from pipeline.acts import Made, once
+from pipeline.conflicts import seed_texts
 from pipeline.errors import ConflictError, InputError, NotFoundError
 from pipeline.leases import renew_leases
 from pipeline.permissions import Permission
 from pipeline.review import decide, undo_decision
-from pipeline.seeds import SeedText, save_seed
+from pipeline.seeds import SeedText, checked_seed, get_seed_row, save_seed
 from pipeline.troubles import not_needed
 from pipeline.workspace import Workspace
 
@@ -46,11 +48,17 @@ class _Asked(BaseModel):
 class _SeedAsked(_Asked):
     roi: str = Field(max_length=64, pattern=_ID)
     seed: str | None = Field(default=None, max_length=64, pattern=_ID)
-    draft: str | None = Field(default=None, max_length=80)
+    draft: str | None = Field(default=None, pattern=DRAFT_NAME)
     question: str
     answer: str
     category: str
     notes: str = ""
+
+    @model_validator(mode="after")
+    def _over_what(self) -> Self:
+        if self.seed is not None and self.version is None:
+            raise ValueError("a change of a seed names the version that was seen")
+        return self
 
     @property
     def texts(self) -> dict[str, str]:
@@ -58,6 +66,7 @@ class _SeedAsked(_Asked):
 
 
 class _DecisionAsked(_Asked):
+    version: int = Field(ge=1)
     decision: Literal["approve", "reject", "undo"]
     note: str = ""
 
@@ -94,10 +103,22 @@ def _save(own: Workspace, _request: Request, asked: _SeedAsked) -> JSONResponse:
             expected_version=asked.version,
         ),
     )
+    if made.again and not _says(own, made, asked):
+        return json_error(HTTPStatus.CONFLICT, "This act saved another text; nothing was changed.")
     if asked.draft is not None and asked.writing is not None:
         about = {"saved_as": made.object_id, "saved_version": str(made.row_version)}
         DraftStore(own).mark_saved(asked.draft, asked.writing, asked.texts, about=about)
     return _made(made, "seed")
+
+
+def _says(own: Workspace, made: Made, asked: _SeedAsked) -> bool:
+    """Whether the seed that the act left says what is asked for; somebody may have changed it since."""
+    with own.reading() as session:
+        seed = get_seed_row(session, made.object_id)
+    if seed.row_version != made.row_version:
+        return True
+    text = checked_seed(SeedText(**asked.texts), max_length=own.settings.max_text_length)
+    return seed_texts(seed) == asdict(text)
 
 
 def _decide(own: Workspace, request: Request, asked: _DecisionAsked) -> JSONResponse:

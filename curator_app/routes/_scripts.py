@@ -12,7 +12,7 @@ from starlette.routing import Route
 from streamlit import file_util
 
 _TYPES = {".css": "text/css", ".js": "text/javascript"}
-_FILES = ("account.css", "account.js", "session.js", "unsent.js")
+_FILES = ("account.css", "account.js", "connection.js", "session.js", "unsent.js")
 
 _STREAMLITS_FONT = "static/media/SourceSansVF-Upright*.woff2"
 """The font of the app's pages; where a Streamlit lacks it, the pages of signing in have the system's."""

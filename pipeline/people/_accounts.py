@@ -14,6 +14,7 @@ from db.tables import Account, AccountSession, Invitation
 from evaluation.items import fault_of_text, normalise_text
 from pipeline.errors import InputError, NotFoundError
 from pipeline.last_change import require_unchanged
+from pipeline.notes import checked_note
 from pipeline.people._links import withdraw_links
 from pipeline.people._passwords import checked_password, hash_password
 from pipeline.permissions import Actor, Permission, Role, needs
@@ -321,11 +322,8 @@ def close_account(
         InputError: no reason is given, or no administrator who can sign in would be left.
         NotFoundError: no such open account.
     """
-    reason = normalise_text(reason)
-    if not reason:
-        raise InputError("Say why the account is closed")
-    if (fault := fault_of_text(reason)) is not None:
-        raise InputError(f"The reason {fault}")
+    most = workspace.settings.max_text_length
+    reason = checked_note(reason, name="reason", most=most, needed="Say why the account is closed")
     with workspace.writing() as session:
         account = open_account(session, name)
         require_unchanged(session, account, expected_version, who=who)

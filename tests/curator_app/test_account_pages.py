@@ -581,7 +581,9 @@ def test_every_page_of_signing_in_is_closed_to_other_sites(ada: TestClient, peop
         assert not re.search(r"<script(?! src=\"/vendor/(?:account|unsent)\.js\" defer>)", answer.text)
 
 
-@pytest.mark.parametrize("name", ["account.css", "account.js", "session.js", "unsent.js", "font.woff2"])
+@pytest.mark.parametrize(
+    "name", ["account.css", "account.js", "connection.js", "session.js", "unsent.js", "font.woff2"]
+)
 def test_scripts_and_styles_are_sent_once(client: TestClient, name: str) -> None:
     first = client.get(f"/vendor/{name}")
     assert first.status_code == 200

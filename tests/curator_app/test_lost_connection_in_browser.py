@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -29,8 +30,12 @@ from tests.pipeline.test_jobs import ended, wait_for
 
 pytestmark = pytest.mark.browser
 
+SCREENSHOTS = os.environ.get("HISTOCURATOR_SCREENSHOTS")
 SENTENCE = "Which cells line the sinusoid that is marked here, and what do they carry?"
 MINUTE_S = 60
+AWAY_S = 8
+"""By then Streamlit has said that its server does not respond."""
+
 ITEMS_PER_SEED = 3
 RECONNECTED_MS = 120_000
 LEFT = "Object.keys(localStorage).filter((key) => key.startsWith('histocurator unsent'))"
@@ -133,6 +138,57 @@ def test_a_minute_without_the_server_and_then_on_in_the_open_tab(chromium: Brows
     saved = [entry.seed for entry in list_seeds(app.workspace) if entry.seed.question == SENTENCE]
     assert [(seed.answer, seed.category) for seed in saved] == [("endothelium", saved[0].category)]
     assert _typed(app.workspace) == ""
+    assert verify_trail(app.workspace).faults == []
+
+
+def test_who_types_while_the_connection_goes_types_on(chromium: Browser, app: App) -> None:
+    """Streamlit opens a dialog then, which would take the keyboard."""
+    with window(chromium) as context:
+        page = _write_seeds(context, app)
+        _question(page).click()
+        app.stop()
+        try:
+            typed = ""
+            end = time.monotonic() + AWAY_S
+            while time.monotonic() < end:
+                page.keyboard.type("cell ")
+                typed += "cell "
+                page.wait_for_timeout(150)
+            expect(_question(page)).to_have_value(typed)
+            expect(page.get_by_text("The server cannot be reached.")).to_be_visible()
+            assert page.get_by_role("dialog").count() == 0
+            if SCREENSHOTS:
+                page.screenshot(path=str(Path(SCREENSHOTS) / "No-connection.png"))
+        finally:
+            app.start()
+        expect(page.get_by_text("The server cannot be reached.")).to_be_hidden(timeout=RECONNECTED_MS)
+        _wait_until(page, lambda: _typed(app.workspace) == typed)
+
+
+@pytest.mark.parametrize("by", ["key", "mouse"])
+def test_what_is_saved_without_a_connection_is_saved_when_there_is_one(chromium: Browser, app: App, by: str) -> None:
+    question = f"Which cells does the {by} save?"
+    with window(chromium) as context:
+        page = _write_seeds(context, app)
+        page.get_by_text(re.compile(r"^1 ")).first.click()
+        page.wait_for_function(AT_REST)
+        page.get_by_role("textbox", name="Answer").fill("endothelium")
+        _question(page).fill(question)
+        app.stop()
+        try:
+            page.wait_for_timeout(AWAY_S * 1000)
+            if by == "key":
+                page.keyboard.press("Control+Enter")
+            else:
+                page.get_by_role("button", name="Save and next").click()
+            expect(page.get_by_text("Not saved yet: no connection. Trying again…")).to_be_visible()
+            page.wait_for_timeout(2000)
+        finally:
+            app.start()
+        # The page of the new server finds the draft saved, or hears of the save itself: whichever comes first.
+        expect(_question(page)).to_have_value("", timeout=RECONNECTED_MS)
+        expect(page.get_by_text(question).first).to_be_visible()
+    assert len([entry for entry in list_seeds(app.workspace) if entry.seed.question == question]) == 1
     assert verify_trail(app.workspace).faults == []
 
 

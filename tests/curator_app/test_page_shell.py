@@ -33,6 +33,7 @@ def test_a_page_tells_its_script_where_the_server_is(client: TestClient, path: s
     before = answer.text.partition('<script type="module"')[0]
     assert "BACKEND_BASE_URL" in before
     assert '<script src="/vendor/session.js"></script>' in before, "it sends what was kept before the page reads it"
+    assert '<script src="/vendor/connection.js"></script>' in before
     assert "<title>Histocurator</title>" in answer.text
     assert answer.headers["cache-control"] == "no-cache"
 

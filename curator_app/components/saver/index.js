@@ -6,12 +6,14 @@ const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 15000;
 const SHOWN_AFTER_MS = 400;
 const ANSWER_WITHIN_MS = 20000;
-const BACK = ["online", "histocurator:signed-in", "histocurator:answered"];
+const BACK = ["online", "histocurator:back", "histocurator:signed-in", "histocurator:answered"];
 const states = new WeakMap();
 const mounted = new Set();
 const underWay = new Map(); // by button and subject: what is to be said of a save
 const waiting = new Set();
 
+// Without a connection Streamlit disables every button. Those that save do so without it.
+window.addEventListener("histocurator:away", () => { for (const saver of mounted) saver.enable(); });
 for (const name of BACK) window.addEventListener(name, () => { for (const go of waiting) go(); });
 
 /** Say how a save stands; null when it has ended. */
@@ -91,6 +93,11 @@ class Saver {
     if (!underWay.has(`${this.data.button} ${this.data.subject}`)) this.save();
   }
 
+  enable() {
+    const button = document.querySelector(`.st-key-${CSS.escape(this.data.button)} button[data-away]`);
+    if (button) button.disabled = false;
+  }
+
   body(act) {
     const texts = {};
     for (const [name, key] of Object.entries(this.data.texts)) {
@@ -120,6 +127,10 @@ class Saver {
       }
       say(button, subject, `▲ Not saved yet: ${why}. Trying again…`);
       await pause(wait);
+    }
+    if (window.histocuratorConnection.isAway) {
+      say(button, subject, "Saved. The page goes on when it is connected again.");
+      await window.histocuratorConnection.untilBack();
     }
     say(button, subject, null);
     // None where the page was left.
