@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -49,7 +49,7 @@ class EventFilter:
     """Which rows of the trail are wanted; what is None does not count. Times are aware, `until` is excluded.
 
     Raises:
-        InputError: a text holds a character that no row can hold.
+        InputError: a text holds a character that no row can hold, or a time lies outside the years 1 to 9999 in UTC.
     """
 
     who: str | None = None
@@ -63,6 +63,13 @@ class EventFilter:
         for name in ("who", "action", "object_type", "object_id"):
             if (character := unstorable_character(getattr(self, name) or "")) is not None:
                 raise InputError(f"The filter {name} holds the character {character}: no row of the trail does")
+        for name in ("since", "until"):
+            moment = getattr(self, name)
+            try:
+                if moment is not None:
+                    moment.astimezone(UTC)
+            except OverflowError:
+                raise InputError(f"The filter {name} lies outside the years 1 to 9999 in UTC") from None
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ def evaluate_in_process(
         progress: told after each item.
 
     Returns:
-        the run's id and folder.
+        the run's id and folder, and how many items failed because a call got no answer.
 
     Raises:
         InputError: benchmark, model or setting is wrong, or the process ended without results.
@@ -71,7 +71,7 @@ def evaluate_in_process(
             process.terminate()
             raise
     run = register_run(workspace, out, results, who=who)
-    return {"run": run.id, "path": str(out)}
+    return {"run": run.id, "path": str(out), "items_failed": results.n_failed}
 
 
 def _follow(process: subprocess.Popen[str], order: dict[str, Any], errors: IO[str], progress: Progress) -> VqaResults:

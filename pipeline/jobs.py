@@ -251,7 +251,7 @@ def _moment(milliseconds: int | None) -> datetime | None:
 def _failed(progress: Mapping[str, Any], result: Mapping[str, Any] | None) -> int:
     """Return how many units failed: as the job said while it ran, or as its result lists them."""
     listed = [*(result or {}).get("problems", ()), *(result or {}).get("failed", ())]
-    return max(int(progress.get("failed", 0)), len(listed))
+    return max(int(progress.get("failed", 0)), len(listed), int((result or {}).get("items_failed", 0)))
 
 
 def _error(workflow: WorkflowStatus) -> str | None:

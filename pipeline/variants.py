@@ -29,6 +29,7 @@ from pipeline.seed_holds import (
 )
 from pipeline.seed_writer import SeedWriter
 from pipeline.steps import ForegroundSteps, Steps
+from pipeline.troubles import trouble_of
 from pipeline.workspace import Workspace
 
 __all__ = [
@@ -163,8 +164,12 @@ async def develop_seed(
     try:
         failed_because = await _write_and_check(workspace, started, models, generation_id, steps, who)
     except Exception as error:
+        # A full disk or a lost database is no failure of this seed: whoever runs the steps goes on later.
+        if (trouble := trouble_of(error)) is not None and trouble.kind != "files":
+            raise
         _log.exception("generation of seed %s", seed_id)
-        failed_because = f"the program failed: {type(error).__name__}: {error}"
+        # What a database said alone: the whole message holds the statement.
+        failed_because = f"the program failed: {type(error).__name__}: {getattr(error, 'orig', None) or error}"
     state = await steps.write(
         end_generation, workspace, seed_id, generation_id=generation_id, failed_because=failed_because, who=who
     )

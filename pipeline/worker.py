@@ -7,7 +7,8 @@ import fcntl
 import logging
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -18,6 +19,9 @@ from weakref import WeakKeyDictionary
 
 from dbos import DBOS, DBOSConfig
 from dbos import error as dbos_error
+from dbos._dbos import _get_dbos_instance
+from dbos._recovery import _recover_workflow
+from dbos._utils import GlobalParams
 
 from evaluation.models import ModelReply, ModelRequest, call_model, use_workspace
 from pipeline.benchmarks import evaluate_in_process, run_folder_of_job
@@ -43,6 +47,7 @@ from pipeline.progress import Progress
 from pipeline.rechecks import CheckedItem, check_again, items_to_check
 from pipeline.rois import sample_candidates, select_across_bins
 from pipeline.seed_holds import JOB_HOLDER
+from pipeline.troubles import Trouble, trouble_of
 from pipeline.variants import ModelChoice, SeedResult, choose_models, develop_seed, pending_seeds
 from pipeline.workspace import Workspace
 
@@ -51,10 +56,20 @@ T = TypeVar("T")
 
 PROGRESS_INTERVAL_S = 0.5
 TAKE_OVER_S = 10
+_PAUSES_S = (0.5, 1, 2, 4, 8, 15, 30, 30, 30)
+"""Between tries of a write that disk or database refuse: two minutes. After that the work is left for later."""
+
 MAX_WORKERS_PER_HOST = 16
 
 _log = logging.getLogger(__name__)
 _workspace: Workspace | None = None
+
+
+class _LeftForLaterError(BaseException):
+    """The machine refuses what the work needs: it is taken up again from its record, and no failure of its own.
+
+    No Exception, since the queue would record one as the end of the work.
+    """
 
 
 class JobCancelledError(Exception):
@@ -92,8 +107,9 @@ class DurableSteps:
 
         async def in_turn() -> ModelReply:
             # Seeds run side by side and each asks its trials at once: the limit is on calls, whoever makes them.
-            async with _call_slots():
-                reply = await call_model(request)
+            with _leaving_for_later():
+                async with _call_slots():
+                    reply = await call_model(request)
             if reply.outcome != "answered":
                 _log.warning("%s: the call ended as %s: %s", request.model, reply.outcome, reply.error or "")
             return reply
@@ -104,9 +120,46 @@ class DurableSteps:
         """See pipeline.steps.Steps."""
 
         async def in_thread() -> T:
-            return await asyncio.to_thread(function, *args, **kwargs)
+            # Here, so that no reply that was paid for is asked for again: an error would be recorded as the step's end.
+            for wait in (*_PAUSES_S, None):
+                try:
+                    return await asyncio.to_thread(function, *args, **kwargs)
+                except Exception as error:
+                    if (trouble := _passing(error)) is None or wait is None:
+                        raise
+                    _log.warning("%s: %s. It is tried again.", function.__name__, trouble.short)
+                    await asyncio.sleep(wait)
+            raise AssertionError("the last try returns or raises")
 
-        return await DBOS.run_step_async({"name": function.__name__}, in_thread)
+        async def kept() -> T:
+            with _leaving_for_later():
+                return await in_thread()
+
+        return await DBOS.run_step_async({"name": function.__name__}, kept)
+
+
+def _passing(error: BaseException) -> Trouble | None:
+    """Return what an error says of disk or database, which may be over later; None for every other error."""
+    trouble = trouble_of(error)
+    return trouble if trouble is not None and trouble.kind in ("full", "database") else None
+
+
+@contextmanager
+def _leaving_for_later() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        if (trouble := _passing(error)) is None:
+            raise
+        _log.warning("%s; this goes on when that is over", trouble.short)
+        raise _LeftForLaterError from error
+
+
+def _is_no_cancellation(record: logging.LogRecord) -> bool:
+    """Let through what the queue logs, but for its tracebacks of work that somebody cancelled: that is no fault."""
+    error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
+    cancelled = (dbos_error.DBOSWorkflowCancelledError, dbos_error.DBOSAwaitedWorkflowCancelledError, JobCancelledError)
+    return not isinstance(error, cancelled)
 
 
 def _reporter(job_id: str) -> Progress:
@@ -174,7 +227,8 @@ async def run_job(kind: JobKind, parameters: dict[str, Any], who: str) -> dict[s
         known = await asyncio.to_thread(read_job_log, _here(), job_id, lines=1)
         _log.info("%s, for %s: %s", kind, who, "goes on after its worker ended" if known else "begins")
         try:
-            result = await _run(kind, parameters, who, job_id)
+            with _leaving_for_later():
+                result = await _run(kind, parameters, who, job_id)
         except (Exception, asyncio.CancelledError, dbos_error.DBOSWorkflowCancelledError) as error:
             _log_end(error)
             raise
@@ -204,7 +258,8 @@ async def _run(kind: JobKind, parameters: dict[str, Any], who: str, job_id: str)
         parameters = {**parameters, "out": str(await _run_folder(parameters, job_id))}
 
     async def work() -> dict[str, Any]:
-        return await asyncio.to_thread(_WORK[kind], parameters, who, _reporter(job_id))
+        with _leaving_for_later():
+            return await asyncio.to_thread(_WORK[kind], parameters, who, _reporter(job_id))
 
     return await DBOS.run_step_async({"name": kind}, work)
 
@@ -231,6 +286,8 @@ async def _generate(parameters: dict[str, Any], who: str, job_id: str) -> dict[s
         try:
             result = await unit.get_result()
         except Exception as error:
+            if _passing(error) is not None:
+                raise
             # One unit's fault is not the others': they go on.
             result = SeedResult(seed_id, "failed", in_words(error))
         results.append(result)
@@ -263,6 +320,8 @@ async def _check(parameters: dict[str, Any], who: str, job_id: str) -> dict[str,
         try:
             result = await unit.get_result()
         except Exception as error:
+            if _passing(error) is not None:
+                raise
             result = CheckedItem(item_id, "incomplete", in_words(error))
         results.append(result)
         lost = sum(result.failed for result in results)
@@ -288,15 +347,16 @@ async def run_seed(job_id: str, seed_id: str, models: ModelChoice, who: str) -> 
         job = await DBOS.get_workflow_status_async(job_id)
         if job is not None and job.status == "CANCELLED":
             return SeedResult(seed_id, "skipped", "the job was cancelled")
-        result = await develop_seed(
-            _as(who),
-            seed_id,
-            models=models,
-            generation_id=f"gen_{workflow_id}",
-            holder=f"{JOB_HOLDER}{workflow_id}",
-            steps=DurableSteps(),
-            who=who,
-        )
+        with _leaving_for_later():
+            result = await develop_seed(
+                _as(who),
+                seed_id,
+                models=models,
+                generation_id=f"gen_{workflow_id}",
+                holder=f"{JOB_HOLDER}{workflow_id}",
+                steps=DurableSteps(),
+                who=who,
+            )
         _log_unit(seed_id, result.state, result.reason, good=not result.failed)
         return result
 
@@ -308,7 +368,8 @@ async def run_check(job_id: str, item_id: str, checker: str, who: str) -> Checke
         job = await DBOS.get_workflow_status_async(job_id)
         if job is not None and job.status == "CANCELLED":
             return CheckedItem(item_id, "skipped", "the job was cancelled")
-        result = await check_again(_as(who), item_id, checker=checker, steps=DurableSteps(), job_id=job_id, who=who)
+        with _leaving_for_later():
+            result = await check_again(_as(who), item_id, checker=checker, steps=DurableSteps(), job_id=job_id, who=who)
         _log_unit(item_id, result.verdict, result.reason, good=not result.failed)
         return result
 
@@ -361,11 +422,14 @@ def run_worker(workspace: Workspace, *, stop: Event, queue: QueueChoice = "all")
         # The same id after a restart: that is how a killed worker's jobs are found again.
         "executor_id": _worker_name(workspace, slot),
         "log_level": "WARNING",
+        # Errors go to logs, and values are replies of models.
+        "db_engine_kwargs": {"hide_parameters": True},
         "notification_listener_polling_interval_sec": 0.2,
     }
     DBOS(config=configuration)
     DBOS.listen_queues(QUEUES[queue])
     scrub_consoles()
+    logging.getLogger("dbos").addFilter(_is_no_cancellation)
     try:
         DBOS.launch()
         DBOS.register_queue(JOB_QUEUE, worker_concurrency=2, polling_interval_sec=0.3)
@@ -375,13 +439,48 @@ def run_worker(workspace: Workspace, *, stop: Event, queue: QueueChoice = "all")
             polling_interval_sec=0.3,
         )
         _log.info("worker %s waits for %s of %s", slot, " and ".join(QUEUES[queue]), workspace.root)
+        dropped: set[str] = set()
         while True:
-            _take_over(workspace, slot)
+            with _where_it_can("What other workers left was not looked for"):
+                _take_over(workspace, slot)
+            with _where_it_can("What was left for later was not looked for"):
+                dropped = _take_up(_worker_name(workspace, slot), dropped)
             if stop.wait(TAKE_OVER_S):
                 break
     finally:
         DBOS.destroy()
         lock.close()
+
+
+@contextmanager
+def _where_it_can(what: str) -> Iterator[None]:
+    """Go on where disk or database refuse what is tried again soon."""
+    try:
+        yield
+    except Exception as error:
+        if (trouble := _passing(error)) is None:
+            raise
+        _log.warning("%s: %s", what, trouble.short)
+
+
+def _take_up(name: str, dropped_before: Set[str]) -> set[str]:
+    """Give this worker's own work back to the queues that nobody does here: it was left for later, or its end is lost.
+
+    Args:
+        name: the worker's.
+        dropped_before: what was found so the time before; only what is so twice is given back, since work that is
+            just being taken up looks the same.
+
+    Returns:
+        what was found so for the first time.
+    """
+    dbos = _get_dbos_instance()
+    pending = {one.workflow_id: one for one in dbos._sys_db.get_pending_workflows(name, GlobalParams.app_version)}
+    dropped = set(pending) - set(dbos._active_workflows_set.activeList())
+    for workflow_id in dropped & dropped_before:
+        _recover_workflow(dbos, pending[workflow_id], [name])
+        _log.warning("%s goes on", workflow_id)
+    return dropped - dropped_before
 
 
 def _worker_name(workspace: Workspace, slot: int) -> str:

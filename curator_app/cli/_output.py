@@ -36,6 +36,9 @@ EXIT_NOTHING_USABLE = 1
 EXIT_FAULT_FOUND = 1
 EXIT_BAD_INPUT = 2
 
+MOST_LISTED = 1_000_000
+"""More rows than anybody lists, and a number that every database takes."""
+
 WIDE = 1_000
 """Columns of output that no terminal shows."""
 

@@ -11,6 +11,7 @@ import typer
 
 from curator_app.cli._output import (
     EXIT_FAULT_FOUND,
+    MOST_LISTED,
     JsonOption,
     WorkspaceOption,
     opened_workspace,
@@ -74,7 +75,7 @@ def list_(
     object_: ObjectOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many rows at most.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=MOST_LISTED, help="How many rows at most.")] = 100,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -147,7 +148,10 @@ def _time(option: str, text: str | None, *, whole_day: bool = False) -> datetime
     except ValueError:
         raise InputError(f"{option} {text!r} is no time; write 2026-01-31 or 2026-01-31T14:00") from None
     if whole_day and len(text) == len("2026-01-31"):
-        moment += timedelta(days=1)
+        try:
+            moment += timedelta(days=1)
+        except OverflowError:
+            raise InputError(f"{option} {text!r} lies outside the years 1 to 9999") from None
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 

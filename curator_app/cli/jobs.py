@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from curator_app.cli._output import (
+    MOST_LISTED,
     JsonOption,
     WorkspaceOption,
     opened_workspace,
@@ -28,7 +29,7 @@ IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The job's id, as 
 @jobs_app.command("list")
 def list_(
     active: Annotated[bool, typer.Option("--active", help="Only what waits or runs.")] = False,
-    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=MOST_LISTED, help="How many at most.")] = 50,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -64,6 +64,22 @@ class TestSeeds:
         assert (again.status_code, again.json()["seed"]) == (200, first["seed"])
         assert len(list_seeds(with_rois)) == 1
 
+    def test_another_text_under_the_name_of_an_act_is_no_save(self, with_rois: Workspace, client: TestClient) -> None:
+        body = _seed(with_rois, draft="seed_roi_1", writing=new_writing())
+        DraftStore(with_rois).write("seed_roi_1", {"question": "Which other cell?"})
+        client.post("/api/seeds", json={**body, "draft": None})
+        other = client.post("/api/seeds", json={**body, "question": "Which other cell?"})
+        assert (other.status_code, "another text" in other.json()["error"]) == (409, True)
+        assert DraftStore(with_rois).read("seed_roi_1").is_text, "it is still unsaved"
+        assert [entry.seed.question for entry in list_seeds(with_rois)] == ["Which cell is in mitosis?"]
+
+    def test_a_seed_of_another_roi_is_not_changed(self, with_rois: Workspace, client: TestClient) -> None:
+        first = client.post("/api/seeds", json=_seed(with_rois)).json()
+        other = list_rois(with_rois)[1][0].id
+        moved = _seed(with_rois, act=OTHER_ACT, seed=first["seed"], version=1, roi=other, question="Which?")
+        assert client.post("/api/seeds", json=moved).status_code == 422
+        assert list_seeds(with_rois)[0].seed.question == "Which cell is in mitosis?"
+
     def test_over_the_version_that_was_seen(self, with_rois: Workspace, client: TestClient) -> None:
         first = client.post("/api/seeds", json=_seed(with_rois)).json()
         change = _seed(with_rois, act=OTHER_ACT, seed=first["seed"], version=1, question="Which one?")
@@ -82,7 +98,9 @@ class TestSeeds:
             ({"roi": "roi_x"}, 404, "no ROI roi_x"),
             ({"roi": "roi\0x"}, 422, "no save"),
             ({"question": "a\0b"}, 422, "not complete"),
-            ({"seed": "seed_x"}, 404, "no seed seed_x"),
+            ({"seed": "seed_x", "version": 1}, 404, "no seed seed_x"),
+            ({"seed": "seed_x"}, 422, "no save"),
+            ({"draft": "seed-x", "writing": "w"}, 422, "no save"),
             ({"act": "x"}, 422, "no save"),
             ({"version": 0}, 422, "no save"),
             ({"author": "somebody"}, 422, "no save"),
@@ -135,7 +153,9 @@ class TestDecisions:
 
     @staticmethod
     def _decide(workspace: Workspace, item_id: str, decision: str, **more: Any) -> Any:
-        body = {"account": workspace.actor.account_id, "act": ACT, "decision": decision, **more}
+        seen = {entry.item.id: entry.item.row_version for entry in list_items(workspace)}
+        body = {"account": workspace.actor.account_id, "act": ACT, "decision": decision}
+        body |= {"version": seen.get(item_id, 1), **more}
         return _browser(workspace).post(f"/api/items/{item_id}/decisions", json=body)
 
     def test_each_decision_and_its_undo(self, filled: Workspace) -> None:
@@ -171,7 +191,12 @@ class TestDecisions:
         for decision, more, status, says in (
             ("reject", {}, 422, "needs a note"),
             ("revise", {}, 422, "no save"),
+            ("reject", {"note": "a\0b"}, 422, "U+0000"),
+            ("reject", {"note": "\u200b"}, 422, "must not be empty"),
+            ("reject", {"note": "x" * 5_000}, 422, "at most 4,000"),
+            ("reject", {"note": "\u202ewrong"}, 422, "U+202E"),
             ("undo", {}, 422, "no decision to take back"),
+            ("approve", {"version": None}, 422, "no save"),
             ("approve", {"version": item.row_version + 1}, 409, "look at it again"),
             ("approve", {"account": "acc_x"}, 401, "somebody else"),
         ):

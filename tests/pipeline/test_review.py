@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlmodel import select
 
+from db.tables import ReviewDecision
 from evaluation.items import FreeText, MultipleChoice
+from pipeline.audit import EventFilter, list_events
 from pipeline.errors import ConflictError, InputError
 from pipeline.review import (
     ItemEntry,
@@ -43,6 +48,20 @@ def test_approve_and_undo(with_items: Workspace) -> None:
     assert [decision.decision for decision in history.decisions] == ["approve", "undo"], "nothing is erased"
     with pytest.raises(InputError, match="no decision to take back"):
         undo_decision(with_items, item.id, who="ben")
+
+
+def test_undo_takes_back_the_last_decision_also_where_a_clock_went_back(with_items: Workspace) -> None:
+    item = free_text(with_items).item
+    decide(with_items, item.id, "approve", who="ben")
+    undo_decision(with_items, item.id, who="ben")
+    with with_items.writing() as session:
+        for earlier in session.exec(select(ReviewDecision)):
+            earlier.created_at += timedelta(hours=1)
+            session.add(earlier)
+    decide(with_items, item.id, "reject", who="ben", note="two questions in one")
+    undo_decision(with_items, item.id, who="ben")
+    (last,) = list_events(with_items, EventFilter(object_id=item.id), limit=1)
+    assert (last.reason, last.new) == ("reject taken back", {"state": "passed", "version": 1})
 
 
 def test_a_rejection_needs_a_note(with_items: Workspace) -> None:
