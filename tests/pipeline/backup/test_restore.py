@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import hashlib
 import io
 import json
+import shutil
 import sqlite3
 import tarfile
 from collections.abc import Callable
@@ -212,9 +214,8 @@ HOSTILE: list[tuple[Change, str]] = [
 
 
 def files_below(folder: Path) -> dict[Path, int]:
-    """All files but locks, and when they were written."""
-    found = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
-    return {path: path.stat().st_mtime_ns for path in found}
+    """All files, and when they were written."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("replace", [False, True])
@@ -227,9 +228,7 @@ def test_a_backup_that_is_not_what_it_says_changes_nothing(
     inner.mkdir()
     if replace:
         new_workspace(inner / "workspace").engine.dispose()
-    before = {
-        path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".lock"
-    }
+    before = files_below(tmp_path)
     with pytest.raises(InputError) as error:
         restored(backup, inner / "workspace", replace=replace)
     assert said in str(error.value)
@@ -327,6 +326,36 @@ def test_nothing_is_replaced_that_is_in_use(small: Path, tmp_path: Path) -> None
         restored(small, root, replace=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["workspace"]
     assert restored(small, root, replace=True).former is not None
+
+
+def test_clearing_the_cache_does_not_end_the_use(small: Path, tmp_path: Path) -> None:
+    root = tmp_path / "workspace"
+    new_workspace(root).engine.dispose()
+    with using(root):
+        shutil.rmtree(root / "cache")
+        with pytest.raises(InputError, match="in use by a server, a worker or another command"):
+            restored(small, root, replace=True)
+    # Nor does a lock come into being where something only looks.
+    assert not list(root.rglob("*.lock"))
+
+
+def test_who_opened_a_folder_that_was_moved_aside_since_is_told(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "workspace"
+    new_workspace(root).engine.dispose()
+    flock = fcntl.flock
+
+    def late(handle: int, kind: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", flock)
+        restored(small, root, replace=True)
+        flock(handle, kind)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with pytest.raises(InputError, match="is being replaced by a restore"), using(root):
+        pass
+    with using(root):
+        pass
 
 
 def test_nothing_is_replaced_that_belongs_to_somebody_else(
