@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import shutil
 import sqlite3
 import tarfile
@@ -22,7 +23,7 @@ from db import connect, count_rows, migrate
 from db.audit import verify_chain
 from db.tables import AccountSession
 from pipeline.audit import EventFilter, list_events, verify_trail
-from pipeline.backup import write_backup
+from pipeline.backup import restore_backup, write_backup
 from pipeline.errors import InputError
 from pipeline.in_use import using
 from pipeline.jobs import list_jobs, submit
@@ -401,6 +402,40 @@ def test_sessions_and_links_of_the_backup_no_longer_work(workspace: Workspace, t
     assert sign_in(again, "ann", "correct horse battery", address="", browser="").secret
     assert verify_trail(again).faults == []
     again.engine.dispose()
+
+
+@pytest.mark.both_engines
+def test_a_restore_that_is_killed_right_after_the_swap_is_a_whole_one(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgresql_url: str
+) -> None:
+    add_account(workspace, "ann", roles=["admin"], password="correct horse battery", who="admin")
+    opened = sign_in(workspace, "ann", "correct horse battery", address="", browser="")
+    invite(workspace, roles=["admin"], who="admin")
+    backup = write_backup(workspace, tmp_path / "b.tar").path
+    rename = Path.rename
+    root = tmp_path / "again"
+
+    def killed(self: Path, target: Path) -> Path:
+        rename(self, target)
+        os._exit(9)
+
+    for url in (None, postgresql_url):
+        if url is not None:
+            monkeypatch.setenv(URL_VARIABLE, url)
+        child = os.fork()
+        if child == 0:
+            Path.rename = killed  # type: ignore[assignment, method-assign]
+            restore_backup(backup, root)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+        again = open_workspace(root)
+        assert again.engine.dialect.name == ("sqlite" if url is None else "postgresql")
+        assert signed_in(again, opened.secret) is None
+        assert [row.state for row in list_invitations(again)] == ["withdrawn"]
+        assert len(list_events(again, EventFilter(action="restore workspace"))) == 1
+        assert verify_trail(again).faults == []
+        again.engine.dispose()
+        rename(root, tmp_path / f"was-{again.engine.dialect.name}")
 
 
 @pytest.mark.sqlite("what PostgreSQL holds of the queue is in no backup")
