@@ -13,6 +13,7 @@ from db._copy import (
 from db._engine import connect, read_session, write_session
 from db._ids import new_id
 from db._schema import SchemaError, migrate, schema_revision
+from db._soundness import faults_of_rows, faults_of_schema
 from db._text import UnstorableTextError, unstorable_character
 from db._time import utc_now
 from db.audit import record_event
@@ -27,6 +28,8 @@ __all__ = [
     "count_rows",
     "faults_of_copy",
     "faults_of_database",
+    "faults_of_rows",
+    "faults_of_schema",
     "load_copy",
     "make_one_file",
     "migrate",

@@ -14,7 +14,7 @@ from sqlmodel import select
 from db import faults_of_database, schema_revision
 from db.audit import verify_chain
 from db.tables import Slide
-from pipeline.stored_files import PICTURE_FOLDERS, referenced_files
+from pipeline.stored_files import PICTURE_FOLDERS, referenced_files, stray_folders, stray_pictures
 from pipeline.workspace import DRAFTS, Workspace
 
 MINIMUM_FREE_BYTES = 1_000_000_000
@@ -44,12 +44,14 @@ def check_workspace(workspace: Workspace) -> list[Finding]:
     """
     with workspace.reading() as session:
         wanted = referenced_files(session)
+        stray = [*stray_pictures(workspace.root, session), *stray_folders(workspace.root, session)]
         slides = {slide.name: Path(slide.path) for slide in session.exec(select(Slide).where(Slide.kind == "slide"))}
     files = list(_files_below(workspace.root))
     return [
         _database(workspace),
         _audit_trail(workspace),
         _missing_pictures(workspace.root, wanted),
+        _stray(stray),
         _missing_slides(slides),
         _orphans(files, workspace.root, set(wanted)),
         _unfinished(files, workspace.root),
@@ -95,6 +97,18 @@ def _missing_pictures(root: Path, wanted: dict[str, str]) -> Finding:
         f"{len(missing):,} of {len(wanted):,} missing: {_first(missing)}",
         "put them back from a backup; the image of a ROI is also read from its slide again when it is needed",
         tuple(missing),
+    )
+
+
+def _stray(stray: Sequence[str]) -> Finding:
+    if not stray:
+        return Finding("places of files", "ok", "rows name files where the workspace keeps them")
+    return Finding(
+        "places of files",
+        "broken",
+        f"{len(stray):,} elsewhere: {_first(stray)}",
+        "nothing there is read; find out who wrote these rows or made these links, and restore a backup of your own",
+        tuple(stray),
     )
 
 

@@ -58,7 +58,7 @@ def begin_anew(
         workspace = open_workspace(staged, database_url=f"sqlite:///{staged / DATABASE_FILE}")
     except DBAPIError:
         raise
-    except (SQLAlchemyError, LookupError, ValueError, TypeError) as error:
+    except (SQLAlchemyError, LookupError, ValueError, TypeError, RecursionError) as error:
         raise InputError(
             f"The workspace in the backup cannot be opened as the app opens it; nothing was changed: {error}"
         ) from None

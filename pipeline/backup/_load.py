@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from db import NotEmptyError, SchemaError, connect, load_copy, migrate
+from db import NotEmptyError, SchemaError, UnstorableTextError, connect, load_copy, migrate
 from pipeline.errors import InputError
 from pipeline.workspace import DATABASE_FILE
 
@@ -46,3 +46,8 @@ def _load(staged: Path, engine: Engine) -> None:
         ) from None
     except SchemaError as error:
         raise InputError(str(error)) from None
+    except UnstorableTextError as error:
+        raise InputError(
+            f"A text in the backup holds the character {error.character}, which PostgreSQL cannot store; restore it "
+            "without HISTOCURATOR_DATABASE_URL and correct the text first. Nothing was changed."
+        ) from None

@@ -28,7 +28,10 @@ from pipeline.workspace import DATABASE_FILE, QUEUE_FILE
 
 @dataclass(frozen=True)
 class RestoreSummary:
-    """What was put in place. `former` is where the workspace lies now that was there; `faults` were accepted."""
+    """What was put in place. `former` is where the workspace lies now that was there; `faults` were accepted.
+
+    `outside` are folders outside the workspace that its rows refer to: what lies there is read, and shown to people.
+    """
 
     root: Path
     files: int
@@ -37,6 +40,7 @@ class RestoreSummary:
     former: Path | None
     faults: list[str]
     missing: list[str]
+    outside: list[str]
     jobs: bool
     sessions_ended: int
     links_withdrawn: int
@@ -101,6 +105,7 @@ def restore_backup(
         former=former,
         faults=checked.faults,
         missing=checked.missing,
+        outside=checked.outside,
         jobs=jobs,
         sessions_ended=ended.sessions,
         links_withdrawn=ended.links,

@@ -141,6 +141,39 @@ def with_a_database(change: str) -> Change:
     return in_backup
 
 
+ROW = "created_at, changed_at, created_by, row_version"
+OF_ROW = "'2026-01-01 00:00:00.000000', '2026-01-01 00:00:00.000000', 'a', 1"
+
+
+def with_a_roi(image: str) -> Change:
+    """A selected ROI whose image lies there."""
+    return with_a_database(
+        """
+        INSERT INTO slide (id, ROW, kind, name, path, content_sha256, width, height, mpp_source, level_count,
+            organ, source, licence, species, stain)
+        VALUES ('s', OF_ROW, 'image', 's', '/s', 'x', 1, 1, 'file', 1, 'liver', 's', 'l', 'rat', 'he');
+        INSERT INTO roi (id, ROW, slide_id, organ, x, y, size, magnification, state, draw, image_path)
+        VALUES ('r', OF_ROW, 's', 'liver', 0, 0, 1, '20x', 'selected', '{}', 'IMAGE')
+        """.replace("OF_ROW", OF_ROW)
+        .replace("ROW", ROW)
+        .replace("IMAGE", image)
+    )
+
+
+def with_a_release(path: str) -> Change:
+    """A release whose folder is that one."""
+
+    def change(entries: Entries, manifest: dict[str, Any]) -> None:
+        statement = """
+            INSERT INTO release (id, ROW, name, version, path, content_sha256, item_count, image_count, signed)
+            VALUES ('l', OF_ROW, 'liver', '1', 'PATH', 'x', 0, 0, 0)
+            """
+        statement = statement.replace("OF_ROW", OF_ROW).replace("ROW", ROW)
+        with_a_database(statement.replace("PATH", path.format(root=manifest["workspace"])))(entries, manifest)
+
+    return change
+
+
 def with_damaged_pages(entries: Entries, manifest: dict[str, Any]) -> None:
     data = bytearray(next(data for info, data in entries if info.name == DATABASE_FILE))
     data[8192 : len(data) - 8192] = b"\x55" * (len(data) - 16384)
@@ -197,12 +230,37 @@ HOSTILE: list[tuple[Change, str]] = [
     (with_damaged_pages, "damaged"),
     (with_a_database("UPDATE alembic_version SET version_num = '9999'"), "its manifest says"),
     (with_a_database("DROP TABLE alembic_version"), "is at schema None"),
-    (with_a_database("DROP TABLE audit_event"), "cannot be read"),
+    (with_a_database("DROP TABLE audit_event"), "the table audit_event is missing"),
     (with_a_database("DROP TRIGGER audit_event_keeps_rows"), "audit_event_keeps_rows is missing"),
     (
         with_a_database("CREATE TRIGGER more AFTER INSERT ON account BEGIN DELETE FROM account; END"),
         "the trigger more, which is none",
     ),
+    (with_a_database("INSERT INTO alembic_version VALUES ('0001')"), "several schemas at once"),
+    (with_a_database("ALTER TABLE seed RENAME COLUMN question TO asked"), "the column seed.question is missing"),
+    (with_a_database("ALTER TABLE seed ADD COLUMN more INTEGER"), "the column seed.more is none of this program's"),
+    (with_a_database("DROP TABLE lease"), "the table lease is missing"),
+    (with_a_database("DROP INDEX ix_roi_organ_state"), "ix_roi_organ_state"),
+    (with_a_database("UPDATE account SET roles = '{'"), "it cannot be read"),
+    (with_a_database("UPDATE account SET roles = '" + "[" * 100_000 + "'"), "it cannot be read"),
+    (with_a_database("UPDATE account SET display_name = CAST(x'ff22' AS TEXT)"), "it cannot be read"),
+    (with_a_database("UPDATE account SET created_at = 'soon'"), "it cannot be read"),
+    (with_a_database("UPDATE account SET display_name = x'ff22'"), "display_name is no value of this program's"),
+    (with_a_database("UPDATE account SET roles = '{}'"), "roles is no value of this program's"),
+    (with_a_database("UPDATE account SET row_version = 'x'"), "row_version is no value of this program's"),
+    (with_a_database("""UPDATE account SET roles = '["king"]'"""), "its roles are ['king']"),
+    (with_a_database("UPDATE account SET operating_system_owner = 0"), "0 accounts are the owner's"),
+    (with_a_database("UPDATE account SET operating_system_owner = 1"), "2 accounts are the owner's"),
+    (with_a_roi("/etc/passwd"), "image of ROI r: '/etc/passwd' leads out"),
+    (with_a_roi("../../etc/passwd"), "image of ROI r: '../../etc/passwd' leads out"),
+    (with_a_roi("rois/../session.key"), "leads out"),
+    (with_a_roi("session.key"), "leads out"),
+    (with_a_roi("drafts/a.json"), "leads out"),
+    (with_a_release("{root}"), "its folder"),
+    (with_a_release("/"), "its folder"),
+    (with_a_release("{root}/drafts"), "its folder"),
+    (with_a_release("{root}/releases/../rois"), "its folder"),
+    (with_a_release("releases/liver"), "its folder"),
     (
         with_a_database(
             "INSERT INTO seed (id, created_at, changed_at, created_by, row_version, roi_id, question, answer, "
