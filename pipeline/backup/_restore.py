@@ -156,14 +156,23 @@ def _is_free(root: Path) -> bool:
     return not root.exists() or (root.is_dir() and not any(root.iterdir()))
 
 
+def _for_its_owner_alone(folder: Path) -> None:
+    """Close a folder to others, as a new workspace is: it holds hashes of passwords and the keys of items."""
+    folder.chmod(0o700)
+    for place, folders, files in os.walk(folder):
+        for names, mode in ((folders, 0o700), (files, 0o600)):
+            for name in names:
+                (Path(place) / name).chmod(mode)
+
+
 def _put_in_place(staged: Path, root: Path) -> Path | None:
+    _for_its_owner_alone(staged)
     # What was written must be on the disk before the name says that it is whole.
     os.sync()
     if _is_free(root):
         staged.rename(root)
         return None
     former = root.with_name(f"{root.name}.replaced-{utc_now():%Y%m%dT%H%M%SZ}")
-    shutil.copymode(root, staged)
     root.rename(former)
     try:
         staged.rename(root)

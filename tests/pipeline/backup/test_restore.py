@@ -272,6 +272,12 @@ HOSTILE: list[tuple[Change, str]] = [
 ]
 
 
+def assert_closed_to_others(root: Path) -> None:
+    """A restored workspace is for who restored it, all of it, whatever the umask is."""
+    for path in (root, *root.rglob("*")):
+        assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
+
+
 def files_below(folder: Path) -> dict[Path, int]:
     """All files, and when they were written."""
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
@@ -358,11 +364,11 @@ def test_what_is_replaced_is_moved_aside_whole(full: Workspace, tmp_path: Path) 
     add_account(full, "late", roles=["author"], password="correct horse battery", who="admin")
     rows, trail = count_rows(full.engine), verify_trail(full)
     full.engine.dispose()
-    full.root.chmod(0o700)
+    full.root.chmod(0o755)
     done = restored(made.path, full.root, replace=True)
     assert done.former is not None
     assert done.former.parent == full.root.parent
-    assert full.root.stat().st_mode & 0o777 == 0o700
+    assert_closed_to_others(full.root)
     former = open_workspace(done.former)
     assert count_rows(former.engine)["account"] == rows["account"]
     assert verify_trail(former).faults == []
@@ -535,6 +541,7 @@ def test_a_backup_goes_into_an_empty_postgresql(
     monkeypatch.setenv(URL_VARIABLE, postgresql_url)
     done = restored(made.path, tmp_path / "again")
     assert not (done.root / DATABASE_FILE).exists()
+    assert_closed_to_others(done.root)
     again = open_workspace(done.root)
     assert again.engine.dialect.name == "postgresql"
     assert {**count_rows(again.engine), "audit_event": 0} == {**made.rows, "audit_event": 0}
