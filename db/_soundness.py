@@ -9,14 +9,11 @@ from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from sqlalchemy import Connection, Engine, Row, Select, Table, inspect, select
-from sqlalchemy.exc import DBAPIError
 from sqlmodel import SQLModel
 
 import db.tables
 from db._copy import BATCH, MAX_FAULTS
-
-UNREADABLE = (DBAPIError, ValueError, TypeError, RecursionError)
-"""What reading a row raises that holds a text that is no UTF-8, a document that is none or endless, or no time."""
+from db.audit import UNREADABLE
 
 
 def faults_of_schema(engine: Engine) -> list[str]:
