@@ -7,6 +7,7 @@ from db._copy import (
     count_rows,
     faults_of_copy,
     faults_of_database,
+    holds_nothing,
     load_copy,
     make_one_file,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "faults_of_database",
     "faults_of_rows",
     "faults_of_schema",
+    "holds_nothing",
     "load_copy",
     "make_one_file",
     "migrate",

