@@ -8,11 +8,12 @@ from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, Table, func, insert, inspect, literal, select
-from sqlmodel import SQLModel
+from sqlmodel import Session, SQLModel
 
 from db._engine import BUSY_TIMEOUT_MS, connect
 from db._schema import migrate
-from db.audit import trigger_names
+from db._unfinished import LoadMark, mark_load
+from db.audit import trail_head, trigger_names
 
 BATCH = 1_000
 """Rows that are carried from one engine to another at a time."""
@@ -62,8 +63,10 @@ def copy_sqlite_file(source: Path, target: Path) -> None:
     make_one_file(target)
 
 
-def load_copy(copy: Path, engine: Engine) -> None:
-    """Write the rows of a copy, at the schema that this program needs, into an empty database.
+def load_copy(copy: Path, engine: Engine, *, host: str, folder: str) -> None:
+    """Write the rows of a copy, at the schema that this program needs, into an empty PostgreSQL.
+
+    They come in one transaction, with a mark that says for which folder of which machine; `end_load` takes it away.
 
     Raises:
         NotEmptyError: the database holds rows already.
@@ -76,6 +79,8 @@ def load_copy(copy: Path, engine: Engine) -> None:
     try:
         with source.connect() as rows, engine.begin() as into:
             _carry_rows(rows, into)
+            with Session(rows) as session:
+                mark_load(into, LoadMark(host, folder, trail_head(session)))
     finally:
         source.dispose()
 

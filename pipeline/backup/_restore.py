@@ -90,7 +90,7 @@ def restore_backup(
                 _check_place(root, replace=replace)
                 with _kept_from_changing(root) as replaced:
                     ended = begin_anew(staged, root, backup.manifest, checked, replaced=replaced, jobs=jobs)
-                    with loaded(staged, settings.database_url):
+                    with loaded(staged, root, settings.database_url):
                         former = _put_in_place(staged, root)
                 manifest = backup.manifest
     except OSError as error:

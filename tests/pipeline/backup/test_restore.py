@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from sqlmodel import select
 
-from db import connect, count_rows, migrate
+from db import connect, count_rows, loading, migrate
 from db.audit import verify_chain
 from db.tables import AccountSession
 from pipeline.audit import EventFilter, list_events, verify_trail
@@ -329,6 +329,10 @@ def test_a_compressed_file_and_no_file_are_refused(small: Path, tmp_path: Path) 
         restored(tmp_path / "b.tar", tmp_path / "workspace")
     with pytest.raises(InputError, match="No such file"):
         restored(tmp_path / "none.tar", tmp_path / "workspace")
+    os.mkfifo(tmp_path / "pipe.tar")
+    for path in (tmp_path / "pipe.tar", tmp_path):
+        with pytest.raises(InputError, match="is no backup: it is a folder, a pipe or a device"):
+            restored(path, tmp_path / "workspace")
 
 
 def test_too_little_space_is_said_first(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -500,6 +504,70 @@ def test_a_restore_that_is_killed_right_after_the_swap_is_a_whole_one(
         assert verify_trail(again).faults == []
         again.engine.dispose()
         rename(root, tmp_path / f"was-{again.engine.dialect.name}")
+
+
+def killed_before_the_swap(backup: Path, root: Path) -> None:
+    """Restore in a process that ends when all rows are loaded and nothing has taken its place."""
+    child = os.fork()
+    if child == 0:
+        Path.rename = lambda *_: os._exit(9)  # type: ignore[assignment, method-assign]
+        restore_backup(backup, root)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert not root.exists()
+
+
+@pytest.mark.both_engines
+def test_what_a_killed_restore_left_in_postgresql_is_taken_back_by_the_next_one(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgresql_url: str
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, postgresql_url)
+    killed_before_the_swap(small, tmp_path / "again")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("pipeline.backup._load.platform.node", lambda: "another")
+        with pytest.raises(InputError, match=r"on the machine .* left rows"):
+            restore_backup(small, tmp_path / "other")
+    done = restore_backup(small, tmp_path / "again")
+    again = open_workspace(done.root)
+    assert again.engine.dialect.name == "postgresql"
+    assert verify_trail(again).faults == []
+    assert len(list_events(again, EventFilter(action="restore workspace"))) == 1
+    again.engine.dispose()
+    with pytest.raises(InputError, match="holds rows already"):
+        restore_backup(small, tmp_path / "other")
+
+
+@pytest.mark.both_engines
+def test_a_restore_that_took_its_place_is_not_taken_back(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgresql_url: str
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, postgresql_url)
+    monkeypatch.setattr("pipeline.backup._load.end_load", lambda _: None)
+    root = restore_backup(small, tmp_path / "again").root
+    monkeypatch.undo()
+    monkeypatch.setenv(URL_VARIABLE, postgresql_url)
+    with pytest.raises(InputError, match="holds rows already"):
+        restore_backup(small, tmp_path / "other")
+    again = open_workspace(root)
+    assert verify_trail(again).faults == []
+    add_account(again, "late", roles=["reader"], password="correct horse battery", who="admin")
+    again.engine.dispose()
+    root.rename(tmp_path / "moved")
+    with pytest.raises(InputError, match="holds rows already"):
+        restore_backup(small, tmp_path / "other")
+
+
+@pytest.mark.both_engines
+def test_two_restores_into_one_database_do_not_meet(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgresql_url: str
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, postgresql_url)
+    engine = connect(postgresql_url)
+    with loading(engine), pytest.raises(InputError, match=r"Another restore into the database .* is under way"):
+        restore_backup(small, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+    assert restore_backup(small, tmp_path / "again").root.exists()
+    engine.dispose()
 
 
 @pytest.mark.sqlite("what PostgreSQL holds of the queue is in no backup")
