@@ -34,7 +34,7 @@ from pipeline.seed_holds import start_generation
 from pipeline.seeds import list_seeds
 from pipeline.settings import SETTINGS_FILE
 from pipeline.workspace import DATABASE_FILE, QUEUE_FILE, Workspace, open_workspace
-from tests.databases import URL_VARIABLE, new_workspace, restored
+from tests.databases import URL_VARIABLE, new_workspace, on_postgresql, restored
 
 MANIFEST = "backup-manifest.json"
 ELSEWHERE = "/var/tmp/histocurator-evil"  # noqa: S108  (nothing must be written there)
@@ -472,6 +472,18 @@ def test_sessions_and_links_of_the_backup_no_longer_work(workspace: Workspace, t
     again.engine.dispose()
 
 
+def in_a_process_that_is_killed(rename: Callable[[Path, Path], object], backup: Path, root: Path) -> None:
+    """Restore in a process that ends at once, without cleaning up, where the workspace takes its place."""
+    child = os.fork()
+    if child == 0:
+        try:
+            Path.rename = rename  # type: ignore[assignment, method-assign]
+            restore_backup(backup, root)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
 @pytest.mark.both_engines
 def test_a_restore_that_is_killed_right_after_the_swap_is_a_whole_one(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgresql_url: str
@@ -487,15 +499,10 @@ def test_a_restore_that_is_killed_right_after_the_swap_is_a_whole_one(
         rename(self, target)
         os._exit(9)
 
-    for url in (None, postgresql_url):
+    for url in (*([] if on_postgresql() else [None]), postgresql_url):
         if url is not None:
             monkeypatch.setenv(URL_VARIABLE, url)
-        child = os.fork()
-        if child == 0:
-            Path.rename = killed  # type: ignore[assignment, method-assign]
-            restore_backup(backup, root)
-            os._exit(0)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+        in_a_process_that_is_killed(killed, backup, root)
         again = open_workspace(root)
         assert again.engine.dialect.name == ("sqlite" if url is None else "postgresql")
         assert signed_in(again, opened.secret) is None
@@ -508,12 +515,7 @@ def test_a_restore_that_is_killed_right_after_the_swap_is_a_whole_one(
 
 def killed_before_the_swap(backup: Path, root: Path) -> None:
     """Restore in a process that ends when all rows are loaded and nothing has taken its place."""
-    child = os.fork()
-    if child == 0:
-        Path.rename = lambda *_: os._exit(9)  # type: ignore[assignment, method-assign]
-        restore_backup(backup, root)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    in_a_process_that_is_killed(lambda *_: os._exit(9), backup, root)
     assert not root.exists()
 
 
