@@ -7,17 +7,22 @@ from db._copy import (
     count_rows,
     faults_of_copy,
     faults_of_database,
+    holds_nothing,
     load_copy,
     make_one_file,
 )
 from db._engine import connect, read_session, write_session
 from db._ids import new_id
 from db._schema import SchemaError, migrate, schema_revision
+from db._soundness import faults_of_rows, faults_of_schema
 from db._text import UnstorableTextError, unstorable_character
 from db._time import utc_now
+from db._unfinished import LoadMark, LoadUnderWayError, end_load, loading, unfinished_load
 from db.audit import record_event
 
 __all__ = [
+    "LoadMark",
+    "LoadUnderWayError",
     "NotEmptyError",
     "SchemaError",
     "UnstorableTextError",
@@ -25,15 +30,21 @@ __all__ = [
     "copy_database",
     "copy_sqlite_file",
     "count_rows",
+    "end_load",
     "faults_of_copy",
     "faults_of_database",
+    "faults_of_rows",
+    "faults_of_schema",
+    "holds_nothing",
     "load_copy",
+    "loading",
     "make_one_file",
     "migrate",
     "new_id",
     "read_session",
     "record_event",
     "schema_revision",
+    "unfinished_load",
     "unstorable_character",
     "utc_now",
     "write_session",

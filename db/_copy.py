@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, Table, func, insert, inspect, select
-from sqlmodel import SQLModel
+from sqlalchemy import Connection, Engine, Table, func, insert, inspect, literal, select
+from sqlmodel import Session, SQLModel
 
 from db._engine import BUSY_TIMEOUT_MS, connect
 from db._schema import migrate
-from db.audit import trigger_names
+from db._unfinished import LoadMark, mark_load
+from db.audit import trail_head, trigger_names
 
 BATCH = 1_000
 """Rows that are carried from one engine to another at a time."""
@@ -61,23 +63,24 @@ def copy_sqlite_file(source: Path, target: Path) -> None:
     make_one_file(target)
 
 
-def load_copy(copy: Path, engine: Engine) -> None:
-    """Write the rows of a copy, at the schema that this program needs, into an empty database.
+def load_copy(copy: Path, engine: Engine, *, host: str, folder: str) -> None:
+    """Write the rows of a copy, at the schema that this program needs, into an empty PostgreSQL.
+
+    They come in one transaction, with a mark that says for which folder of which machine; `end_load` takes it away.
 
     Raises:
         NotEmptyError: the database holds rows already.
         SchemaError: the database was made by a newer program.
     """
-    present = set(inspect(engine).get_table_names())
-    with engine.connect() as connection:
-        filled = [table.name for table in _tables() if table.name in present and _count(connection, table)]
-    if filled:
+    if filled := list(_filled(engine)):
         raise NotEmptyError(f"it holds rows already (in {', '.join(filled)})")
     migrate(engine)
     source = connect(f"sqlite:///{copy}")
     try:
         with source.connect() as rows, engine.begin() as into:
             _carry_rows(rows, into)
+            with Session(rows) as session:
+                mark_load(into, LoadMark(host, folder, trail_head(session)))
     finally:
         source.dispose()
 
@@ -109,6 +112,21 @@ def _faults_of_sqlite(connection: sqlite3.Connection) -> list[str]:
         for kind, name in kept
         if name not in trigger_names()
     ]
+
+
+def holds_nothing(engine: Engine) -> bool:
+    """Say whether a database has none of the program's tables, or no row in any; it is not touched."""
+    return next(_filled(engine), None) is None
+
+
+def _filled(engine: Engine) -> Iterator[str]:
+    present = set(inspect(engine).get_table_names())
+    with engine.connect() as connection:
+        yield from (table.name for table in _tables() if table.name in present and _has_rows(connection, table))
+
+
+def _has_rows(connection: Connection, table: Table) -> bool:
+    return connection.execute(select(literal(1)).select_from(table).limit(1)).first() is not None
 
 
 def count_rows(engine: Engine) -> dict[str, int]:

@@ -64,6 +64,8 @@ def _tune_sqlite(connection: Any, _record: Any) -> None:
     cursor.execute("PRAGMA journal_mode=WAL")
     cursor.execute("PRAGMA synchronous=FULL")
     cursor.execute("PRAGMA foreign_keys=ON")
+    # Else INSERT OR REPLACE would take rows away without asking the triggers that keep them.
+    cursor.execute("PRAGMA recursive_triggers=ON")
     cursor.close()
 
 
@@ -135,7 +137,7 @@ def _note_head(connection: Connection, head_file: Path, head: ChainLink) -> None
     connection.execution_options(**{_WRITES: False})
     try:
         advance_head(head_file, head, lambda noted: is_row(connection, noted))
-    except (OSError, HeadError, DBAPIError) as error:
+    except (OSError, ValueError, ArithmeticError, HeadError, DBAPIError) as error:
         # The change is kept: an error here would have it made twice.
         _log.error("The head of the audit trail could not be noted in %s: %s", head_file, error)
 

@@ -9,6 +9,7 @@ from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import Engine
 from sqlmodel import Session
 
@@ -31,9 +32,19 @@ def _configuration(engine: Engine) -> Config:
 
 
 def schema_revision(engine: Engine) -> str | None:
-    """Return the revision that the database is at, or None for an empty database."""
+    """Return the revision that the database is at, or None for an empty database.
+
+    Raises:
+        SchemaError: it says that it is at several.
+    """
     with engine.connect() as connection:
-        return MigrationContext.configure(connection).get_current_revision()
+        try:
+            return MigrationContext.configure(connection).get_current_revision()
+        except CommandError:
+            raise SchemaError(
+                "The database says that it is at several schemas at once (table alembic_version): it was changed "
+                "without this program."
+            ) from None
 
 
 def migrate(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -9,19 +11,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sqlmodel import select
+from sqlmodel import col, select
 
-from db import faults_of_database, schema_revision
-from db.audit import verify_chain
-from db.tables import Slide
-from pipeline.stored_files import PICTURE_FOLDERS, referenced_files
-from pipeline.workspace import DRAFTS, Workspace
+from db import faults_of_database, faults_of_rows, faults_of_schema, schema_revision
+from db.audit import UNREADABLE, verify_chain
+from db.tables import Roi, Slide
+from pipeline.errors import InputError
+from pipeline.queue_file import HOW_TO_GO_ON, faults_of_queue
+from pipeline.stored_files import PICTURE_FOLDERS, picture_file, referenced_files, stray_folders, stray_pictures
+from pipeline.workspace import DRAFTS, QUEUE_FILE, Workspace
 
 MINIMUM_FREE_BYTES = 1_000_000_000
 MINIMUM_FREE_SHARE = 0.05
 
 SETTLED_S = 3600
 """A younger file may still be waiting for its row, or for being whole."""
+
+_PNG_BEGINS = b"\x89PNG\r\n\x1a\n"
+_PNG_ENDS = b"\x00\x00\x00\x00IEND\xaeB`\x82"
 
 State = Literal["ok", "warning", "broken"]
 
@@ -37,29 +44,50 @@ class Finding:
     details: tuple[str, ...] = ()
 
 
-def check_workspace(workspace: Workspace) -> list[Finding]:
+def check_workspace(workspace: Workspace, *, deep: bool = False) -> list[Finding]:
     """Look at everything that could be lost or damaged; nothing is changed.
 
+    With `deep`, images of ROIs are read whole and compared with their sums; else only their two ends are looked at.
     Says how much of what is wrong, by row numbers, ids and paths, and nothing of what people wrote.
     """
-    with workspace.reading() as session:
-        wanted = referenced_files(session)
-        slides = {slide.name: Path(slide.path) for slide in session.exec(select(Slide).where(Slide.kind == "slide"))}
     files = list(_files_below(workspace.root))
     return [
         _database(workspace),
         _audit_trail(workspace),
-        _missing_pictures(workspace.root, wanted),
-        _missing_slides(slides),
-        _orphans(files, workspace.root, set(wanted)),
+        *_what_rows_say(workspace, files, deep=deep),
+        _queue(workspace),
         _unfinished(files, workspace.root),
         _free_space(workspace.root),
     ]
 
 
+def _what_rows_say(workspace: Workspace, files: Sequence[Path], *, deep: bool) -> list[Finding]:
+    """Compare rows and files; where rows cannot be read, that is what is found."""
+    root = workspace.root
+    try:
+        with workspace.reading() as session:
+            wanted = referenced_files(session)
+            selected = select(Roi.image_path, Roi.image_sha256).where(col(Roi.image_path).is_not(None))
+            sums = {str(name): sha256 for name, sha256 in session.exec(selected)}
+            stray = [*stray_pictures(root, session), *stray_folders(root, session)]
+            paths = session.exec(select(Slide.name, Slide.path).where(Slide.kind == "slide"))
+            slides = {name: Path(path) for name, path in paths}
+    except UNREADABLE:
+        return [
+            Finding("files of rows", "broken", "not looked at, since rows cannot be read", "mend the database first")
+        ]
+    return [
+        _missing_pictures(root, wanted),
+        _damaged_pictures(root, sums, deep=deep),
+        _stray(stray),
+        _missing_slides(slides),
+        _orphans(files, root, set(wanted)),
+    ]
+
+
 def _database(workspace: Workspace) -> Finding:
-    faults = faults_of_database(workspace.engine)
-    revision = schema_revision(workspace.engine)
+    faults = faults_of_database(workspace.engine) or faults_of_schema(workspace.engine)
+    faults = faults or faults_of_rows(workspace.engine)
     if faults:
         return Finding(
             "database",
@@ -68,7 +96,15 @@ def _database(workspace: Workspace) -> Finding:
             "stop everything, keep a copy of the folder, restore the last backup",
             tuple(faults),
         )
+    revision = schema_revision(workspace.engine)
     return Finding("database", "ok", f"{workspace.engine.dialect.name}, schema {revision}, whole")
+
+
+def _queue(workspace: Workspace) -> Finding:
+    faults = faults_of_queue(workspace)
+    if not faults:
+        return Finding("waiting jobs", "ok", "the queue can be read")
+    return Finding("waiting jobs", "broken", f"{QUEUE_FILE}: {_first(faults)}", HOW_TO_GO_ON, tuple(faults))
 
 
 def _audit_trail(workspace: Workspace) -> Finding:
@@ -95,6 +131,47 @@ def _missing_pictures(root: Path, wanted: dict[str, str]) -> Finding:
         f"{len(missing):,} of {len(wanted):,} missing: {_first(missing)}",
         "put them back from a backup; the image of a ROI is also read from its slide again when it is needed",
         tuple(missing),
+    )
+
+
+def _damaged_pictures(root: Path, sums: dict[str, str | None], *, deep: bool) -> Finding:
+    damaged = [name for name, sha256 in sorted(sums.items()) if not _is_whole_picture(root, name, sha256, deep=deep)]
+    if not damaged:
+        how = "each is the one that was selected" if deep else "none cut off ('doctor --deep' compares their sums)"
+        return Finding("content of images", "ok", f"{len(sums):,} of ROIs, {how}")
+    return Finding(
+        "content of images",
+        "broken",
+        f"{len(damaged):,} of {len(sums):,} of ROIs are not as they were selected: {_first(damaged)}",
+        "put them back from a backup, or move them away: they are read from their slides again when they are needed",
+        tuple(damaged),
+    )
+
+
+def _is_whole_picture(root: Path, name: str, sha256: str | None, *, deep: bool) -> bool:
+    """Say whether a PNG begins and ends as one, or has its sum; one that is missing or elsewhere is found by others."""
+    try:
+        with picture_file(root, name).open("rb") as file:
+            if deep:
+                return hashlib.file_digest(file, "sha256").hexdigest() == sha256
+            begins = file.read(len(_PNG_BEGINS)) == _PNG_BEGINS
+            file.seek(max(0, file.seek(0, os.SEEK_END) - len(_PNG_ENDS)))
+            return begins and file.read() == _PNG_ENDS
+    except InputError:
+        return True
+    except OSError as error:
+        return isinstance(error, FileNotFoundError)
+
+
+def _stray(stray: Sequence[str]) -> Finding:
+    if not stray:
+        return Finding("places of files", "ok", "rows name files where the workspace keeps them")
+    return Finding(
+        "places of files",
+        "broken",
+        f"{len(stray):,} elsewhere: {_first(stray)}",
+        "nothing there is read; find out who wrote these rows or made these links, and restore a backup of your own",
+        tuple(stray),
     )
 
 

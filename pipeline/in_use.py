@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
 
 from pipeline.errors import InputError
-
-LOCK_FILE = "in-use.lock"
-"""In the workspace's cache; what works on the workspace shares it, what replaces the workspace has it alone."""
 
 
 @contextmanager
 def using(root: Path) -> Iterator[None]:
-    """Say, as long as the block lasts, that this process works on a workspace; a folder without one is left alone.
+    """Say, as long as the block lasts, that this process works on a workspace; where there is no folder, nothing.
 
     Raises:
-        InputError: the workspace is being replaced at this moment.
+        InputError: the workspace is being replaced at this moment, or its folder may not be read.
     """
-    file = root / "cache" / LOCK_FILE
-    if not file.parent.is_dir():
+    if not root.is_dir():
         yield
         return
-    with _opened(file) as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(
-                f"{root} is being replaced by a restore at this moment; try again when it is done"
-            ) from None
+    with _locked(root, fcntl.LOCK_SH) as locked:
+        if not locked:
+            raise InputError(f"{root} is being replaced by a restore at this moment; try again when it is done")
         yield
 
 
@@ -40,24 +32,40 @@ def having_alone(root: Path) -> Iterator[None]:
     """Keep everything else on this machine from working on a workspace as long as the block lasts.
 
     Raises:
-        InputError: something works on it.
+        InputError: something works on it, or its folder may not be read.
     """
-    cache = root / "cache"
-    with suppress(FileExistsError):
-        cache.mkdir(parents=True)
-    with _opened(cache / LOCK_FILE) as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with _locked(root, fcntl.LOCK_EX) as locked:
+        if not locked:
             raise InputError(
                 f"{root} is in use by a server, a worker or another command; end it first. Nothing was changed."
-            ) from None
+            )
         yield
 
 
-def _opened(file: Path) -> BinaryIO:
+@contextmanager
+def _locked(root: Path, kind: int) -> Iterator[bool]:
+    """Lock the folder itself, and say whether that went: a lock in a file could be removed with the file."""
     try:
-        return file.open("a+b")
+        handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
     except PermissionError:
-        # Another operating-system user made it: a lock needs no more than reading.
-        return file.open("rb")
+        raise InputError(f"{root} may not be read by you; ask the person whom the folder belongs to") from None
+    try:
+        yield _has_locked(handle, kind) and _lies_at(handle, root)
+    finally:
+        os.close(handle)
+
+
+def _has_locked(handle: int, kind: int) -> bool:
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _lies_at(handle: int, root: Path) -> bool:
+    """Say whether the folder that was opened is still the one of this name: another may have taken its place since."""
+    try:
+        return os.path.samestat(os.fstat(handle), root.stat())
+    except FileNotFoundError:
+        return False

@@ -29,12 +29,17 @@ def follow_move(workspace: Workspace, *, who: str) -> None:
     root, record = workspace.root, workspace.cache / _RECORD
     former = Path(record.read_text(encoding="utf-8")) if record.is_file() else root
     if former != root:
-        with workspace.writing() as session:
-            rows = (*session.exec(select(Slide)), *session.exec(select(Release)), *session.exec(select(Run)))
-            for row in rows:
-                _rewrite(session, row, former, root, who)
+        move_paths(workspace, former, root, who=who)
     if former != root or not record.is_file():
         note_location(workspace.cache, root)
+
+
+def move_paths(workspace: Workspace, former: Path, root: Path, *, who: str) -> None:
+    """Rewrite the paths of slides, releases and runs inside one folder, so that they lie in another."""
+    with workspace.writing() as session:
+        rows = (*session.exec(select(Slide)), *session.exec(select(Release)), *session.exec(select(Run)))
+        for row in rows:
+            _rewrite(session, row, former, root, who)
 
 
 def note_location(cache: Path, root: Path) -> None:
@@ -45,7 +50,7 @@ def note_location(cache: Path, root: Path) -> None:
 
 def _rewrite(session: Session, row: Slide | Release | Run, former: Path, root: Path, who: str) -> None:
     path = Path(row.path)
-    if path.is_relative_to(former):
+    if former != root and path.is_relative_to(former):
         old, row.path = row.path, str(root / path.relative_to(former))
         record_event(session, who=who, action="move", row=row, old={"path": old}, new={"path": row.path})
         session.add(row)

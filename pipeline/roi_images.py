@@ -14,6 +14,7 @@ from db.tables import Roi, Slide
 from evaluation.slides import Region, SlideError, decode_image, encode_png, open_slide
 from evaluation.slides import Slide as OpenSlide
 from pipeline.errors import InputError
+from pipeline.stored_files import picture_file
 from pipeline.workspace import Workspace, write_atomically
 
 THUMBNAIL_PX = 256
@@ -53,7 +54,7 @@ def read_roi(workspace: Workspace, roi: Roi, slide: Slide) -> bytes:
 
     Raises:
         SlideError: the slide cannot be read, or shows something else there than when the ROI was drawn.
-        InputError: the ROI has no resolution.
+        InputError: the ROI has no resolution, or its thumbnail lies where none may.
     """
     mpp = roi.mpp or slide.mpp
     if mpp is None:
@@ -63,7 +64,7 @@ def read_roi(workspace: Workspace, roi: Roi, slide: Slide) -> bytes:
         pixels = opened.read_region(region)
         small = thumbnail_region(region)
         seen = pixels if small == region else opened.read_region(small)
-    stored = workspace.root / roi.thumbnail_path if roi.thumbnail_path else None
+    stored = picture_file(workspace.root, roi.thumbnail_path) if roi.thumbnail_path else None
     if stored is not None and stored.is_file() and not _same_picture(seen, stored):
         raise SlideError(
             Path(slide.path),
@@ -86,11 +87,11 @@ def require_image(workspace: Workspace, roi: Roi, slide: Slide) -> bytes:
     """Return the PNG of a selected ROI; one that was lost is read from its slide again.
 
     Raises:
-        InputError: it was changed, or it is lost and its slide gives another one or none.
+        InputError: it was changed, lies where no picture may, or is lost and its slide gives another one or none.
     """
     if roi.image_path is None:
         raise InputError(f"ROI {roi.id} has no image; select it again")
-    path = workspace.root / roi.image_path
+    path = picture_file(workspace.root, roi.image_path)
     if path.is_file():
         data = path.read_bytes()
         if not _is_selected_image(data, roi):

@@ -30,6 +30,7 @@ from pipeline.item_store import (
 from pipeline.model_choice import ModelChoice, prompt_folder
 from pipeline.seed_holds import StartedSeed
 from pipeline.steps import Steps
+from pipeline.stored_files import picture_file
 from pipeline.workspace import Workspace
 
 T = TypeVar("T")
@@ -52,7 +53,7 @@ class SeedWriter:
     ) -> None:
         self.workspace = workspace
         self.context = started.context
-        self.image = (workspace.root / started.image_path).read_bytes()
+        self.image = picture_file(workspace.root, started.image_path).read_bytes()
         self.models = models
         self.generation_id = generation_id
         self.steps = steps

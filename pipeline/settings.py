@@ -22,15 +22,16 @@ SETTINGS_FILE = "settings.toml"
 
 
 class Settings(BaseSettings):
-    """Every setting with its default. An environment variable is HISTOCURATOR_ and the name in capitals.
+    """Every setting with its default. An environment variable is HISTOCURATOR_ and the name in capitals; an empty one
+    counts as unset.
 
     Keys and secrets are no settings: model providers read theirs from their own environment variables, and
     they are never stored, logged or shown.
     """
 
-    model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, extra="forbid")
+    model_config = SettingsConfigDict(env_prefix=ENVIRONMENT_PREFIX, env_ignore_empty=True, extra="forbid")
 
-    database_url: str | None = None
+    database_url: str | None = Field(default=None, min_length=1)
     """SQLAlchemy URL that replaces the workspace's SQLite file."""
     species: str = "rat"
     stain: str = "H&E"
@@ -92,7 +93,10 @@ class Settings(BaseSettings):
 
         class _Here(cls):  # type: ignore[misc, valid-type]
             model_config = SettingsConfigDict(
-                env_prefix=ENVIRONMENT_PREFIX, extra="forbid", toml_file=file if file.is_file() else None
+                env_prefix=ENVIRONMENT_PREFIX,
+                env_ignore_empty=True,
+                extra="forbid",
+                toml_file=file if file.is_file() else None,
             )
 
         given = {name: value for name, value in flags.items() if value is not None}

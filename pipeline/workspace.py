@@ -13,11 +13,20 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine
-from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError
+from sqlalchemy.exc import ArgumentError, DatabaseError, DBAPIError, NoSuchModuleError
 from sqlmodel import Session, col, select
 
-from db import SchemaError, UnstorableTextError, connect, migrate, new_id, read_session, write_session
-from db.audit import HEAD_FILE, START, begin_head, trail_head
+from db import (
+    SchemaError,
+    UnstorableTextError,
+    connect,
+    holds_nothing,
+    migrate,
+    new_id,
+    read_session,
+    write_session,
+)
+from db.audit import HEAD_FILE, START, UNREADABLE, begin_head, trail_head
 from db.tables import Account
 from pipeline.errors import InputError
 from pipeline.location import follow_move
@@ -261,8 +270,33 @@ def open_workspace(root: Path, **flags: Any) -> Workspace:
             f"The database {database} is missing or empty. Restore it from a copy of the workspace, or name the "
             "database that replaces it (HISTOCURATOR_DATABASE_URL)."
         )
+    if settings.database_url is not None:
+        _require_filled(root, settings.database_url)
     _make_folders(root)
     return _open(root, settings)
+
+
+def _require_filled(root: Path, url: str) -> None:
+    """Refuse a database that is empty, and leave it so: a workspace that was made has at least its owner in it."""
+    engine = _connect(url)
+    try:
+        empty = _is_missing(engine) or holds_nothing(engine)
+    except DatabaseError as error:
+        raise InputError(f"The database of {root} cannot be opened: {error.orig}") from None
+    finally:
+        engine.dispose()
+    if empty:
+        raise InputError(
+            f"The database {engine.url.render_as_string(hide_password=True)} is empty: it is not the one that {root} "
+            "belongs to. Set HISTOCURATOR_DATABASE_URL (or database_url in its settings) to that one, or unset it if "
+            "the workspace has its own file. Nothing was changed."
+        )
+
+
+def _is_missing(engine: Engine) -> bool:
+    """Say whether an engine's SQLite file is not there; asking it would make one."""
+    file = engine.url.database
+    return engine.dialect.name == "sqlite" and (file is None or not Path(file).is_file())
 
 
 def _open(root: Path, settings: Settings) -> Workspace:
@@ -275,13 +309,13 @@ def _open(root: Path, settings: Settings) -> Workspace:
         raise InputError(f"The database of {root} cannot be opened: {error.orig}") from None
     if copy is not None:
         _log.warning("The schema was brought up to date; a copy of the old database is %s", copy)
-    owner = _ensure_owner(engine)
-    actor = Actor(
-        owner.name,
-        frozenset(Role(role) for role in owner.roles),
-        account_id=owner.id,
-        display_name=owner.display_name,
-    )
+    try:
+        owner = _ensure_owner(engine)
+        roles = frozenset(Role(role) for role in owner.roles)
+    except UNREADABLE as error:
+        what = error.orig if isinstance(error, DBAPIError) else error
+        raise InputError(f"The owner's account in the database of {root} cannot be read or written: {what}") from None
+    actor = Actor(owner.name, roles, account_id=owner.id, display_name=owner.display_name)
     workspace = Workspace(root=root, settings=settings, engine=engine, actor=actor, migrated_copy=copy)
     follow_move(workspace, who=owner.name)
     return workspace

@@ -156,6 +156,21 @@ def opened_workspace(given: Path | None, **flags: Any) -> Iterator[Workspace]:
 
 
 @contextmanager
+def opened_with_queue(given: Path | None) -> Iterator[Workspace]:
+    """Open the workspace for what works with its jobs.
+
+    Raises:
+        NotAllowedError: the person has no account in it.
+        InputError: its job queue is damaged.
+    """
+    with opened_workspace(given) as workspace:
+        from pipeline.queue_file import require_queue
+
+        require_queue(workspace)
+        yield workspace
+
+
+@contextmanager
 def _opened_as_caller(root: Path, **flags: Any) -> Iterator[Workspace]:
     from pipeline.log import start_log
     from pipeline.people import command_line_actor

@@ -90,6 +90,7 @@ def restore(
         )
     _warn("The audit trail is not whole, as you accepted", done.faults)
     _warn("Files that rows refer to were missing in the backup too", done.missing)
+    _warn("It reads files outside its folder; if the backup is not your own, look what they are", done.outside)
     if as_json:
         print_json(
             {
@@ -100,6 +101,7 @@ def restore(
                 "audit_head": done.head.sha256,
                 "audit_faults": done.faults,
                 "missing": done.missing,
+                "outside": done.outside,
                 "former": done.former,
                 "jobs": done.jobs,
                 "sessions_ended": done.sessions_ended,

@@ -8,7 +8,7 @@ import platform
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -90,7 +90,7 @@ def _viewer() -> Check:
     return Check("slide viewer", "broken", f"{script.name} is missing", "make viewer (or make install)")
 
 
-def _workspace(given: Path | None) -> list[Check]:
+def _workspace(given: Path | None, *, deep: bool) -> list[Check]:
     from pipeline.errors import InputError
     from pipeline.health import check_workspace
     from pipeline.workspace import WORKSPACE_VARIABLE, find_workspace, open_workspace
@@ -104,7 +104,7 @@ def _workspace(given: Path | None) -> list[Check]:
         return [Check("workspace", "broken", error.message, "see the message")]
     try:
         people = _people(opened)
-        findings = check_workspace(opened)
+        findings = check_workspace(opened, deep=deep)
     finally:
         opened.engine.dispose()
     return [
@@ -152,7 +152,11 @@ def _secret_key() -> Check:
     return Check(what, "optional", f"{SECRET_KEY_VARIABLE} is not set", "docs/people.md says how to make one")
 
 
-def doctor(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
+def doctor(
+    workspace: WorkspaceOption = None,
+    deep: Annotated[bool, typer.Option("--deep", help="Read the images of ROIs whole and compare their sums.")] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Say what this machine can do, what is missing and how to get it. Exit 2 if something needs mending."""
     checks = [
         Check("Python", "ok", platform.python_version()),
@@ -171,7 +175,7 @@ def doctor(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> No
         checks.append(_viewer())
     if not missing_app_packages():
         checks.append(_secret_key())
-        checks += _workspace(workspace)
+        checks += _workspace(workspace, deep=deep)
     if as_json:
         # Places only where there are some.
         print_json([{name: value for name, value in asdict(check).items() if value != ()} for check in checks])

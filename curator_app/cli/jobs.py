@@ -11,7 +11,7 @@ from curator_app.cli._output import (
     MOST_LISTED,
     JsonOption,
     WorkspaceOption,
-    opened_workspace,
+    opened_with_queue,
     print_json,
     print_table,
     print_text,
@@ -34,7 +34,7 @@ def list_(
     as_json: JsonOption = False,
 ) -> None:
     """List jobs, newest first; times are UTC."""
-    with opened_workspace(workspace) as opened:
+    with opened_with_queue(workspace) as opened:
         from curator_app.job_words import about, what
         from pipeline.jobs import list_jobs
 
@@ -75,7 +75,7 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show where a job stands, what it cost, why it failed, and the last lines of its log."""
-    with opened_workspace(workspace) as opened:
+    with opened_with_queue(workspace) as opened:
         from pipeline.job_costs import job_cost
         from pipeline.job_log import read_job_log
         from pipeline.jobs import job_status
@@ -103,7 +103,7 @@ def show(
 @jobs_app.command("cancel")
 def cancel(job_id: IdArgument, workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
     """Cancel a job; what it finished stays."""
-    with opened_workspace(workspace) as opened:
+    with opened_with_queue(workspace) as opened:
         from curator_app.job_words import cancelling
         from pipeline.jobs import cancel_job, job_status
 

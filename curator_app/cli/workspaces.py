@@ -16,6 +16,7 @@ from curator_app.cli._output import (
     EXIT_NOTHING_USABLE,
     JsonOption,
     WorkspaceOption,
+    opened_with_queue,
     opened_workspace,
     print_json,
     print_table,
@@ -64,7 +65,7 @@ def serve(
     workspace: WorkspaceOption = None,
 ) -> None:
     """Open the app, for this computer unless --host says otherwise, with a worker for long work."""
-    with opened_workspace(workspace) as opened:
+    with opened_with_queue(workspace) as opened:
         _serve(opened, host, port, browser)
 
 
@@ -96,7 +97,7 @@ def worker(
     workspace: WorkspaceOption = None,
 ) -> None:
     """Run queued jobs until stopped; `serve` starts one of its own."""
-    with opened_workspace(workspace) as opened:
+    with opened_with_queue(workspace) as opened:
         from pipeline.permissions import Permission
         from pipeline.worker import check_queue_choice, run_worker
 

@@ -21,6 +21,7 @@ from db.tables import Release
 from pipeline.errors import InputError
 from pipeline.permissions import Permission
 from pipeline.release_folder import MANIFEST_FILE, SIGNATURE_FILE, file_inside, manifest_files
+from pipeline.stored_files import release_folder
 from pipeline.workspace import Workspace
 
 CHUNK = 1 << 20
@@ -119,4 +120,10 @@ def archive_address(release_id: str) -> str:
 
 def _release(workspace: Workspace, identifier: str) -> Release | None:
     with workspace.reading() as session:
-        return session.get(Release, identifier)
+        release = session.get(Release, identifier)
+    if release is not None:
+        try:
+            release_folder(workspace.root, release)
+        except InputError:
+            return None
+    return release

@@ -18,7 +18,9 @@ from curator_app.routes._open_slides import OpenSlides
 from curator_app.routes._protected import ProtectedRoute
 from db.tables import Roi, Slide
 from evaluation.slides import SlideError, TileNotFoundError
+from pipeline.errors import InputError
 from pipeline.permissions import Permission
+from pipeline.stored_files import picture_file
 from pipeline.workspace import Workspace
 
 KEEP = {"Cache-Control": "private, max-age=86400, immutable", "Vary": "Cookie"}
@@ -64,11 +66,13 @@ def viewer_script(_request: Request) -> Response:
     )
 
 
-def _png(request: Request, path: Path, *, what: str) -> Response:
+def _png(request: Request, root: Path, name: str, *, what: str) -> Response:
     """Return a PNG of the workspace, or 304 where the browser holds it already."""
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
+        data = picture_file(root, name).read_bytes()
+    except InputError as error:
+        return json_error(404, f"The picture of {what} cannot be shown: {error.message}.")
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return json_error(404, f"The picture of {what} is missing from the workspace.")
     etag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
     headers = {"ETag": etag, **KEEP}
@@ -109,7 +113,7 @@ class _Pictures:
         roi = self._row(Roi, identifier)
         if roi is None or roi.image_path is None:
             return json_error(404, f"There is no selected ROI {identifier} in this workspace.")
-        return _png(request, self._workspace.root / roi.image_path, what=f"ROI {identifier}")
+        return _png(request, self._workspace.root, roi.image_path, what=f"ROI {identifier}")
 
     def roi_thumbnail(self, request: Request) -> Response:
         """The small picture of a candidate; an imported ROI has only its image."""
@@ -118,13 +122,13 @@ class _Pictures:
         path = roi and (roi.thumbnail_path or roi.image_path)
         if not path:
             return json_error(404, f"There is no ROI {identifier} in this workspace.")
-        return _png(request, self._workspace.root / path, what=f"ROI {identifier}")
+        return _png(request, self._workspace.root, path, what=f"ROI {identifier}")
 
     def slide_thumbnail(self, request: Request) -> Response:
         """The small picture of a whole slide."""
         return self._with_slide(
             request,
-            lambda row: _png(request, self._workspace.slides / row.id / "thumbnail.png", what=row.name),
+            lambda row: _png(request, self._workspace.root, f"slides/{row.id}/thumbnail.png", what=row.name),
         )
 
     def descriptor(self, request: Request) -> Response:

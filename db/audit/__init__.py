@@ -2,6 +2,7 @@
 
 from db.audit._chain import START, ChainLink, digest, document_digest
 from db.audit._head import HEAD_FILE, HeadError, advance_head, begin_head, read_head
+from db.audit._readable import UNREADABLE
 from db.audit._record import is_row, last_changed, record_event, trail_head
 from db.audit._triggers import create_triggers, drop_triggers, missing_triggers, trigger_names
 from db.audit._verify import ChainFault, verify_chain
@@ -9,6 +10,7 @@ from db.audit._verify import ChainFault, verify_chain
 __all__ = [
     "HEAD_FILE",
     "START",
+    "UNREADABLE",
     "ChainFault",
     "ChainLink",
     "HeadError",

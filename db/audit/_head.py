@@ -20,6 +20,10 @@ _WIDTH = 96
 """Bytes of the one line; always the same, so that writing it anew replaces it whole and needs no more room."""
 
 
+_MAX_SEQUENCE = 2**63 - 1
+"""No database numbers rows further, nor can it be asked for one."""
+
+
 class HeadError(Exception):
     """What is noted does not belong to the trail, or nothing is noted; it was left as it is."""
 
@@ -75,12 +79,14 @@ def read_head(path: Path) -> ChainLink | None:
     """Return what was noted, or None where the file is missing.
 
     Raises:
-        ValueError: the file holds something else.
+        ValueError: the file holds something else, or is none that can be read.
     """
     try:
         data = path.read_bytes()
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror or error}") from None
     head = _parse(data)
     if head is None:
         raise ValueError(f"{path} holds no head of an audit trail")
@@ -93,6 +99,6 @@ def _line(head: ChainLink) -> bytes:
 
 def _parse(data: bytes) -> ChainLink | None:
     parts = data.decode("ascii", "replace").split()
-    if len(parts) != 2 or not parts[0].isdigit() or len(parts[1]) != 64:
+    if len(parts) != 2 or not parts[0].isdigit() or len(parts[1]) != 64 or int(parts[0]) > _MAX_SEQUENCE:
         return None
     return ChainLink(int(parts[0]), parts[1])

@@ -31,12 +31,14 @@ def files_of(workspace: Workspace) -> tuple[list[str], list[str]]:
     names: list[str] = []
     left_out: list[str] = []
     for top in sorted(root.iterdir()):
-        if top.name in LEFT_OUT or top.name.startswith((".", own)):
+        if top.name in LEFT_OUT or top.name.startswith(own):
             continue
         # A folder of the workspace may be a link to another disk; links further down are somebody's own.
-        found = _below(top) if top.is_dir() else [top]
+        found = _below(top) if top.is_dir() and not top.name.startswith(".") else [top]
         for path in found:
             name = path.relative_to(root).as_posix()
+            if path.name.startswith(".") and path.is_dir():
+                left_out.append(f"{name!r}: it is hidden, as what is unfinished is")
             if not belongs_in_backup(PurePosixPath(name)):
                 continue
             fault = "it is a link" if path.is_symlink() else None if path.is_file() else "it is no file"
@@ -53,9 +55,10 @@ def _below(folder: Path) -> Iterator[Path]:
         raise error  # What cannot be listed must not be missing in silence.
 
     for place, folders, files in os.walk(folder, onerror=refuse):
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        hidden = [name for name in folders if name.startswith(".")]
+        folders[:] = [name for name in folders if name not in hidden]
         linked = [name for name in folders if (Path(place) / name).is_symlink()]
-        yield from (Path(place) / name for name in (*files, *linked))
+        yield from (Path(place) / name for name in (*files, *linked, *hidden))
 
 
 def read_unchanged(path: Path) -> bytes:

@@ -122,6 +122,9 @@ def opened_backup(path: Path) -> Iterator[Backup]:
     Raises:
         InputError: it is none, it is incomplete, or it holds what no backup holds.
     """
+    if path.exists() and not path.is_file():
+        # A pipe would be waited for without end.
+        raise InputError(f"{path} is no backup: it is a folder, a pipe or a device")
     try:
         # Plain tar only: a compressed one could unfold to any size.
         tar = tarfile.open(path, "r:")  # noqa: SIM115  (closed below)

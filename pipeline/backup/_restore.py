@@ -6,48 +6,32 @@ import errno
 import os
 import shutil
 import tempfile
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
-from sqlmodel import col, select
 
-from db import (
-    NotEmptyError,
-    SchemaError,
-    connect,
-    faults_of_copy,
-    load_copy,
-    migrate,
-    read_session,
-    record_event,
-    schema_revision,
-    utc_now,
-)
-from db.audit import HEAD_FILE, ChainLink, begin_head, read_head, trail_head, verify_chain
-from db.tables import Account, AccountSession, Invitation
-from pipeline.backup._manifest import BackupManifest
+from db import utc_now
+from db.audit import HEAD_FILE, ChainLink, read_head
+from pipeline.backup._anew import begin_anew
+from pipeline.backup._check import check_content, read_settings
+from pipeline.backup._load import loaded
 from pipeline.backup._read import opened_backup
 from pipeline.errors import InputError
 from pipeline.in_use import having_alone
-from pipeline.jobs import release_ended_seeds
-from pipeline.location import note_location
 from pipeline.progress import Progress, silent
-from pipeline.settings import SETTINGS_FILE, Settings
-from pipeline.stored_files import referenced_files
-from pipeline.workspace import DATABASE_FILE, QUEUE_FILE, Workspace, open_workspace, operating_system_user
-
-RESTORED = "the workspace was restored from a backup"
-"""Why sessions and links of the backup do not work any more."""
+from pipeline.settings import SETTINGS_FILE
+from pipeline.workspace import DATABASE_FILE, QUEUE_FILE
 
 
 @dataclass(frozen=True)
 class RestoreSummary:
-    """What was put in place. `former` is where the workspace lies now that was there; `faults` were accepted."""
+    """What was put in place. `former` is where the workspace lies now that was there; `faults` were accepted.
+
+    `outside` are folders outside the workspace that its rows refer to: what lies there is read, and shown to people.
+    """
 
     root: Path
     files: int
@@ -56,16 +40,10 @@ class RestoreSummary:
     former: Path | None
     faults: list[str]
     missing: list[str]
+    outside: list[str]
     jobs: bool
     sessions_ended: int
     links_withdrawn: int
-
-
-@dataclass(frozen=True)
-class _Checked:
-    head: ChainLink
-    faults: list[str]
-    missing: list[str]
 
 
 def restore_backup(
@@ -106,20 +84,36 @@ def restore_backup(
                 backup.unpack(staged, progress=progress)
                 if not jobs:
                     (staged / QUEUE_FILE).unlink(missing_ok=True)
-                settings = _settings(staged)
-                checked = _check_content(staged, backup.manifest, accept_audit_faults=accept_audit_faults)
-                note_location(staged / "cache", Path(backup.manifest.workspace))
-                with _loaded(staged, settings.database_url):
-                    former = _put_in_place(staged, root)
+                settings = read_settings(staged)
+                checked = check_content(staged, backup.manifest, accept_audit_faults=accept_audit_faults)
+                # Asked again: minutes have passed, and somebody may have made one there.
+                _check_place(root, replace=replace)
+                with _kept_from_changing(root) as replaced:
+                    ended = begin_anew(staged, root, backup.manifest, checked, replaced=replaced, jobs=jobs)
+                    with loaded(staged, root, settings.database_url):
+                        former = _put_in_place(staged, root)
+                manifest = backup.manifest
     except OSError as error:
         raise _in_words(root, error) from None
     except DBAPIError as error:
         raise InputError(f"{root}: the database cannot be written, nothing was replaced: {error.orig}") from None
-    return _begin_anew(root, former, backup.manifest, checked, jobs=jobs)
+    return RestoreSummary(
+        root=root,
+        files=len(manifest.files),
+        rows=manifest.rows,
+        head=checked.head,
+        former=former,
+        faults=checked.faults,
+        missing=checked.missing,
+        outside=checked.outside,
+        jobs=jobs,
+        sessions_ended=ended.sessions,
+        links_withdrawn=ended.links,
+    )
 
 
 def _check_place(root: Path, *, replace: bool) -> None:
-    if not root.exists() or (root.is_dir() and not any(root.iterdir())):
+    if _is_free(root):
         return
     if not root.is_dir():
         raise InputError(f"{root} is no folder")
@@ -145,195 +139,47 @@ def _check_space(root: Path, needed: int) -> None:
         )
 
 
-def _settings(staged: Path) -> Settings:
-    """Read the settings as the restored workspace will, so that it can be opened."""
-    try:
-        own = tomllib.loads((staged / SETTINGS_FILE).read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"The backup's {SETTINGS_FILE} is not valid TOML: {error}") from None
-    if "database_url" in own:
-        raise InputError(f"The backup's {SETTINGS_FILE} names a database; no backup does. Nothing was changed.")
-    settings = Settings.load(staged)
-    if settings.database_url is not None and settings.database_url.startswith("sqlite"):
-        raise InputError(
-            "HISTOCURATOR_DATABASE_URL names a SQLite file, but the database is restored into the workspace's folder; "
-            "unset the variable. Nothing was changed."
-        )
-    return settings
-
-
-def _check_content(staged: Path, manifest: BackupManifest, *, accept_audit_faults: bool) -> _Checked:
-    for name in (DATABASE_FILE, QUEUE_FILE):
-        if (staged / name).is_file() and (damage := faults_of_copy(staged / name)):
-            raise InputError(f"The backup's {name} is damaged; nothing was changed:", damage)
-    engine = connect(f"sqlite:///{staged / DATABASE_FILE}")
-    try:
-        revision = schema_revision(engine)
-        if revision is None or revision != manifest.schema_revision:
-            raise InputError(
-                f"The backup's database is at schema {revision}, its manifest says {manifest.schema_revision}; it is "
-                "none that can be restored. Nothing was changed."
-            )
-        migrate(engine)
-        faults = _trail_faults(engine, staged, manifest)
-        if faults and not accept_audit_faults:
-            raise InputError(
-                "The audit trail in the backup is not whole; nothing was changed. Take an earlier backup, or give "
-                "--accept-audit-faults if you know why:",
-                faults,
-            )
-        with read_session(engine) as session:
-            wanted = referenced_files(session)
-            head = trail_head(session)
-        # Where the backup has none, that is among the faults that were accepted, which the trail will name. What is
-        # noted stays, so that rows which were removed show for ever.
-        begin_head(staged / HEAD_FILE, head)
-    except SchemaError as error:
-        raise InputError(str(error)) from None
-    except (DBAPIError, ValueError, TypeError) as error:
-        # Tables that are not there, documents that are none: it was not written by this program.
-        what = error.orig if isinstance(error, DBAPIError) else error
-        raise InputError(f"The backup's {DATABASE_FILE} cannot be read; nothing was changed: {what}") from None
-    finally:
-        engine.dispose()
-    missing = sorted(f"{name} ({what})" for name, what in wanted.items() if not (staged / name).is_file())
-    return _Checked(head, faults, missing)
-
-
-def _trail_faults(engine: Engine, staged: Path, manifest: BackupManifest) -> list[str]:
-    rows, found = verify_chain(engine, staged / HEAD_FILE)
-    faults = [str(fault).replace(f"{staged}/", "") for fault in found]
-    with read_session(engine) as session:
-        head = trail_head(session)
-    if ChainLink(manifest.audit_rows, manifest.audit_head) != head:
-        faults.append(f"it has {rows} rows and does not end with the row that the manifest names")
-    return faults
-
-
 @contextmanager
-def _loaded(staged: Path, url: str | None) -> Iterator[None]:
-    """Have the checked database in the PostgreSQL that is named, if one is; it is empty again where the block fails."""
-    if url is None:
-        yield
+def _kept_from_changing(root: Path) -> Iterator[ChainLink | None]:
+    """Keep a workspace that is to be replaced from changing, and yield how far its trail is noted to reach."""
+    if _is_free(root):
+        yield None
         return
-    try:
-        engine = connect(url)
-    except ValueError as error:
-        raise InputError(f"HISTOCURATOR_DATABASE_URL: {error}") from None
-    try:
-        _load(staged, engine)
-        try:
-            # The file is not needed beside it.
-            (staged / DATABASE_FILE).unlink()
-            yield
-        except BaseException:
-            # Else the next try would be refused, since the database holds rows already.
-            migrate(engine, to="base")
-            raise
-    finally:
-        engine.dispose()
+    with having_alone(root):
+        noted: ChainLink | None = None
+        with suppress(ValueError):
+            noted = read_head(root / HEAD_FILE)
+        yield noted
 
 
-def _load(staged: Path, engine: Engine) -> None:
-    try:
-        load_copy(staged / DATABASE_FILE, engine)
-    except NotEmptyError as error:
-        raise InputError(
-            f"The database that HISTOCURATOR_DATABASE_URL names cannot take the backup: {error}. Name an empty one."
-        ) from None
-    except SchemaError as error:
-        raise InputError(str(error)) from None
+def _is_free(root: Path) -> bool:
+    return not root.exists() or (root.is_dir() and not any(root.iterdir()))
+
+
+def _for_its_owner_alone(folder: Path) -> None:
+    """Close a folder to others, as a new workspace is: it holds hashes of passwords and the keys of items."""
+    folder.chmod(0o700)
+    for place, folders, files in os.walk(folder):
+        for names, mode in ((folders, 0o700), (files, 0o600)):
+            for name in names:
+                (Path(place) / name).chmod(mode)
 
 
 def _put_in_place(staged: Path, root: Path) -> Path | None:
+    _for_its_owner_alone(staged)
     # What was written must be on the disk before the name says that it is whole.
     os.sync()
-    if not root.exists() or not any(root.iterdir()):
+    if _is_free(root):
         staged.rename(root)
         return None
     former = root.with_name(f"{root.name}.replaced-{utc_now():%Y%m%dT%H%M%SZ}")
-    shutil.copymode(root, staged)
-    with having_alone(root):
-        root.rename(former)
-        try:
-            staged.rename(root)
-        except OSError:
-            former.rename(root)
-            raise
-    return former
-
-
-def _begin_anew(
-    root: Path, former: Path | None, manifest: BackupManifest, checked: _Checked, *, jobs: bool
-) -> RestoreSummary:
-    """Open the restored workspace, end what must not work any more, and record that it was restored."""
-    workspace = open_workspace(root)
+    root.rename(former)
     try:
-        ended, withdrawn = _end_sessions_and_links(workspace)
-        _record(workspace, manifest, checked, former, jobs=jobs)
-        if not jobs:
-            release_ended_seeds(workspace, who=workspace.actor.name)
-    finally:
-        workspace.engine.dispose()
-    return RestoreSummary(
-        root=root,
-        files=len(manifest.files),
-        rows=manifest.rows,
-        head=checked.head,
-        former=former,
-        faults=checked.faults,
-        missing=checked.missing,
-        jobs=jobs,
-        sessions_ended=ended,
-        links_withdrawn=withdrawn,
-    )
-
-
-def _end_sessions_and_links(workspace: Workspace) -> tuple[int, int]:
-    now, who = utc_now(), workspace.actor.name
-    with workspace.writing() as session:
-        sessions = session.exec(select(AccountSession).where(col(AccountSession.ended_at).is_(None))).all()
-        for one in sessions:
-            one.ended_at, one.ended_because = now, RESTORED
-            session.add(one)
-            record_event(session, who=who, action="sign out", row=one, reason=RESTORED)
-        links = session.exec(
-            select(Invitation).where(
-                col(Invitation.used_at).is_(None), col(Invitation.withdrawn_at).is_(None), Invitation.expires_at > now
-            )
-        ).all()
-        for link in links:
-            link.withdrawn_at, link.withdrawn_reason = now, RESTORED
-            session.add(link)
-            record_event(session, who=who, action="withdraw", row=link, reason=RESTORED)
-    return len(sessions), len(links)
-
-
-def _record(
-    workspace: Workspace, manifest: BackupManifest, checked: _Checked, former: Path | None, *, jobs: bool
-) -> None:
-    """Note in the trail that it goes on from a backup: what was written after that is in the former workspace."""
-    replaced: ChainLink | None = None
-    if former is not None:
-        with suppress(ValueError):
-            replaced = read_head(former / HEAD_FILE)
-    with workspace.writing() as session:
-        record_event(
-            session,
-            who=workspace.actor.name,
-            action="restore workspace",
-            row=session.get_one(Account, workspace.owner().id),
-            new={
-                "by": operating_system_user(),
-                "backup_made_at": manifest.made_at.isoformat(),
-                "backup_rows": checked.head.sequence,
-                "backup_head": checked.head.sha256,
-                "replaced_rows": replaced.sequence if replaced else None,
-                "replaced_head": replaced.sha256 if replaced else None,
-                "jobs": jobs,
-                "accepted_faults": checked.faults,
-            },
-        )
+        staged.rename(root)
+    except OSError:
+        former.rename(root)
+        raise
+    return former
 
 
 def _in_words(root: Path, error: OSError) -> InputError:

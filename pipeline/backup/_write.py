@@ -22,6 +22,7 @@ from db import (
     copy_database,
     copy_sqlite_file,
     count_rows,
+    faults_of_copy,
     make_one_file,
     read_session,
     schema_revision,
@@ -112,6 +113,7 @@ class _Copied:
     head: ChainLink
     faults: list[str]
     wanted: dict[str, str]
+    lost: list[str]
 
 
 def _write(workspace: Workspace, staging: Path, made: Path, target: Path, progress: Progress) -> BackupSummary:
@@ -144,15 +146,14 @@ def _write(workspace: Workspace, staging: Path, made: Path, target: Path, progre
         head=copied.head,
         faults=copied.faults,
         missing=sorted(f"{name} ({what})" for name, what in copied.wanted.items() if name not in held),
-        left_out=left_out,
+        left_out=[*copied.lost, *left_out],
     )
 
 
 def _copy_databases(workspace: Workspace, staging: Path) -> _Copied:
     copy, queue, head_file = staging / DATABASE_FILE, staging / QUEUE_FILE, staging / HEAD_FILE
     # The queue first: a step that it does not know as done is done again, one that the database lacks would be lost.
-    if (workspace.root / QUEUE_FILE).is_file():
-        copy_sqlite_file(workspace.root / QUEUE_FILE, queue)
+    lost = _copy_queue(workspace.root / QUEUE_FILE, queue)
     # Before the copy is made, so that the copy must reach as far.
     noted = _noted_head(workspace)
     if noted is not None:
@@ -170,7 +171,28 @@ def _copy_databases(workspace: Workspace, staging: Path) -> _Copied:
     finally:
         engine.dispose()
     make_one_file(copy)
-    return _Copied([path for path in (copy, queue, head_file) if path.is_file()], manifest, head, faults, wanted)
+    made = [path for path in (copy, queue, head_file) if path.is_file()]
+    return _Copied(made, manifest, head, faults, wanted, lost)
+
+
+def _copy_queue(file: Path, target: Path) -> list[str]:
+    """Copy the job queue; where it is damaged, say so: it is the least that is to be lost."""
+    if not file.exists():
+        return []
+    try:
+        copy_sqlite_file(file, target)
+        faults = faults_of_copy(target)
+    except sqlite3.OperationalError as error:
+        if "full" in str(error):
+            raise
+        faults = [str(error)]
+    except sqlite3.DatabaseError as error:
+        faults = [str(error)]
+    if not faults:
+        return []
+    for path in target.parent.glob(f"{target.name}*"):
+        path.unlink()
+    return [f"{file.name!r}: it is damaged ({faults[0]}), so that no job is in the backup"]
 
 
 def _check_space(workspace: Workspace, names: list[str], target: Path) -> None:

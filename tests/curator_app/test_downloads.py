@@ -289,3 +289,23 @@ def test_all_files_come_as_one_archive_in_the_releases_own_layout(
         for name in named:
             assert archive.read(f"{release.name}-{release.version}/{name}") == (folder / name).read_bytes()
     assert client.get(archive_address("rel_none")).status_code == 404
+
+
+@pytest.mark.parametrize("inside", ["", "..", "drafts", "rois", "cache", "releases"])
+def test_a_release_that_names_another_folder_of_the_workspace_gives_nothing(
+    workspace: Workspace, release: Release, folder: Path, client: TestClient, inside: str
+) -> None:
+    """A backup that somebody made up may hold a manifest there that names the files of others."""
+    place = workspace.root / inside
+    place.mkdir(exist_ok=True)
+    (place / "secret.json").write_text(SECRET)
+    entry = {"path": "secret.json", "sha256": "0" * 64, "bytes": len(SECRET)}
+    (place / MANIFEST_FILE).write_text(json.dumps({"files": [entry]}))
+    with workspace.writing() as session:
+        row = session.get_one(Release, release.id)
+        row.path = str(place)
+        session.add(row)
+    for address in (download_address(release.id, "secret.json"), archive_address(release.id)):
+        answer = client.get(address)
+        assert (answer.status_code, SECRET.encode() in answer.content) == (404, False)
+    (place / MANIFEST_FILE).unlink()

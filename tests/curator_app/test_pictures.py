@@ -179,3 +179,43 @@ def test_pictures_are_for_who_may_see_slides(
         for role, cookie in cookies.items():
             allowed = role in GRANTS[Permission.VIEW_SLIDES]
             assert client.get(path, headers={"Cookie": cookie}).status_code == (200 if allowed else 403), (path, role)
+
+
+@pytest.mark.parametrize("path", ["/etc/hostname", "../secret.png", "session.key", "rois/../session.key", "rois"])
+def test_a_row_that_names_a_file_elsewhere_has_no_picture(
+    client: TestClient, with_rois: Workspace, selected: Roi, path: str
+) -> None:
+    (with_rois.root / "session.key").write_text("secret")
+    (with_rois.root.parent / "secret.png").write_text("secret")
+    with with_rois.writing() as session:
+        row = session.get_one(Roi, selected.id)
+        row.image_path = row.thumbnail_path = path
+        session.add(row)
+    for kind in ("image", "thumbnail"):
+        answer = client.get(f"/api/rois/{selected.id}/{kind}")
+        assert answer.status_code == 404
+        assert "folders of pictures" in answer.json()["error"]
+
+
+def test_a_picture_that_was_replaced_by_a_link_is_not_followed_out(
+    client: TestClient, with_rois: Workspace, selected: Roi, slide: Slide
+) -> None:
+    secret = with_rois.root / "session.key"
+    secret.write_text("secret")
+    for path, address in (
+        (with_rois.root / str(selected.image_path), f"/api/rois/{selected.id}/image"),
+        (with_rois.slides / slide.id / "thumbnail.png", f"/api/slides/{slide.id}/thumbnail"),
+    ):
+        assert client.get(address).status_code == 200
+        path.unlink()
+        path.symlink_to(secret)
+        answer = client.get(address)
+        assert (answer.status_code, "secret" in answer.text) == (404, False)
+
+
+def test_a_folder_of_pictures_may_lie_on_another_disk(
+    client: TestClient, with_rois: Workspace, selected: Roi, tmp_path: Path
+) -> None:
+    with_rois.rois.rename(tmp_path / "other-disk")
+    with_rois.rois.symlink_to(tmp_path / "other-disk", target_is_directory=True)
+    assert client.get(f"/api/rois/{selected.id}/image").status_code == 200

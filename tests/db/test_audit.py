@@ -172,7 +172,10 @@ def test_a_trail_written_anew_does_not_fit_the_head(engine: Engine, head: Path) 
         add(engine, None, name)
     count, faults = verify_chain(engine, head)
     assert count == 3
-    assert [str(fault) for fault in faults] == ["row 3 is not the one that was noted outside the database"]
+    assert [str(fault) for fault in faults] == [
+        "row 3 is not the one that was noted outside the database: it was written anew, or this database belongs to "
+        "another workspace"
+    ]
     _, without_head = verify_chain(engine)
     assert without_head == []
 
@@ -183,6 +186,33 @@ def test_a_missing_or_damaged_head_is_said(engine: Engine, head: Path) -> None:
     assert "is missing" in str(verify_chain(engine, head)[1][0])
     head.write_text("nonsense")
     assert "holds no head" in str(verify_chain(engine, head)[1][0])
+    head.unlink()
+    head.mkdir()
+    assert "cannot be read: Is a directory" in str(verify_chain(engine, head)[1][0])
+
+
+@pytest.mark.parametrize("number", ["9223372036854775807", "9223372036854775808", "9" * 20, "9" * 90])
+def test_a_head_with_a_number_that_no_row_has_stops_no_change(engine: Engine, head: Path, number: str) -> None:
+    add(engine, head, "a")
+    head.write_text(f"{number} {'a' * 64}")
+    add(engine, head, "b")
+    count, faults = verify_chain(engine, head)
+    assert (count, len(faults)) == (2, 1)
+    assert "holds no head" in faults[0].what or "but reached row 9223372036854775807" in faults[0].what
+    head.unlink()
+    head.mkdir()
+    add(engine, head, "c")
+    assert verify_chain(engine)[0] == 3
+
+
+@pytest.mark.sqlite("PostgreSQL has no such statement")
+def test_the_triggers_refuse_that_a_row_is_replaced(engine: Engine, head: Path) -> None:
+    for name in "abc":
+        add(engine, head, name)
+    copy = "INSERT OR REPLACE INTO audit_event SELECT * FROM audit_event WHERE sequence = 2"
+    with pytest.raises(DatabaseError, match="append-only"), engine.begin() as connection:
+        connection.exec_driver_sql(copy)
+    assert verify_chain(engine, head) == (3, [])
 
 
 def _cut(connection: Connection) -> None:
@@ -322,6 +352,8 @@ def test_processes_that_write_at_once_keep_one_note(engine: Engine, url: str, he
     [
         "UPDATE audit_event SET new = 'nonsense' WHERE sequence = 2",
         "UPDATE audit_event SET at = 'nonsense' WHERE sequence = 2",
+        "UPDATE audit_event SET who = CAST(x'ff22' AS TEXT) WHERE sequence = 2",
+        "UPDATE audit_event SET new = 'deep' WHERE sequence = 2".replace("deep", "[" * 100_000),
     ],
 )
 @pytest.mark.sqlite("PostgreSQL takes no text that is no document or time")
@@ -330,7 +362,8 @@ def test_a_row_that_cannot_even_be_read_is_said(engine: Engine, head: Path, chan
         add(engine, head, name)
     with engine.begin() as connection:
         _without_triggers(change)(connection)
-    assert "cannot be read: it was changed" in str(verify_chain(engine, head)[1][0])
+    count, faults = verify_chain(engine, head)
+    assert (count, [str(fault) for fault in faults]) == (3, ["row 2: it cannot be read: it was changed"])
 
 
 def test_the_role_is_that_of_the_account_that_is_named(engine: Engine) -> None:

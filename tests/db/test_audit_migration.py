@@ -159,7 +159,8 @@ def test_a_chain_that_was_undone_behind_the_program_shows(filled: Engine, tmp_pa
     for number in range(3):
         write_something(filled, f"later {number}", head)
     assert [str(fault) for fault in verify_chain(filled, head)[1]] == [
-        f"row {ROWS + 1} is not the one that was noted outside the database"
+        f"row {ROWS + 1} is not the one that was noted outside the database: it was written anew, or this database "
+        "belongs to another workspace"
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -234,19 +235,41 @@ def test_a_text_that_is_changed_behind_the_program_shows(with_items: Workspace) 
         connection.execute(table.update().where(table.c.id == changed.id).values(content=text))
         connection.execute(table.update().where(table.c.id == renumbered.id).values(number=9))
     named = {row.object_id: row.sequence for row in list_events(with_items, EventFilter(action="generate"))}
-    assert sorted(str(fault) for fault in verify_trail(with_items).faults) == sorted(
-        [
-            f"row {named[changed.item_id]}: the text of version 1 of item {changed.item_id} is not the one it names",
-            f"row {named[renumbered.item_id]}: version 1 of item {renumbered.item_id}, which it names, was removed",
-        ]
-    )
+    added = f"the text of version 9 of item {renumbered.item_id} is one that no row of the trail tells of: it was added"
+    assert {str(fault) for fault in verify_trail(with_items).faults} >= {
+        added,
+        f"row {named[changed.item_id]}: the text of version 1 of item {changed.item_id} is not the one it names",
+        f"row {named[renumbered.item_id]}: version 1 of item {renumbered.item_id}, which it names, was removed",
+    }
 
 
 @pytest.mark.sqlite("PostgreSQL takes no text that is no document")
 def test_a_text_that_cannot_be_read_shows(with_items: Workspace) -> None:
     with with_items.engine.begin() as connection:
-        connection.exec_driver_sql("UPDATE itemversion SET content = 'nonsense' WHERE number = 1")
-    assert "text of a version of an item cannot be read" in str(verify_trail(with_items).faults[0])
+        rows = connection.exec_driver_sql("SELECT id, number, item_id FROM itemversion ORDER BY id")
+        changed = rows.fetchall()[1:3]
+        for (identifier, *_), value in zip(changed, ("'nonsense'", "CAST(x'ff22' AS TEXT)"), strict=True):
+            connection.exec_driver_sql(f"UPDATE itemversion SET content = {value} WHERE id = '{identifier}'")  # noqa: S608
+    said = [fault.what for fault in verify_trail(with_items).faults]
+    assert said == [f"the text of version {n} of item {item} cannot be read: it was changed" for _, n, item in changed]
+
+
+def test_a_text_that_was_added_behind_the_program_shows(with_items: Workspace) -> None:
+    with with_items.writing() as session:
+        first, second = session.exec(select(Item).order_by(col(Item.id)).limit(2)).all()
+        text = session.get_one(ItemVersion, first.current_version_id)
+        number, last = text.number + 1, session.get_one(ItemVersion, second.current_version_id).number
+        added = ItemVersion(id="ver_x", item_id=first.id, number=number, content=text.content, created_by="m")
+        added.created_at = text.created_at - timedelta(days=400)
+        session.add(added)
+        session.flush()
+        first.current_version_id = added.id
+        second.current_version_id = text.id
+        session.add_all((first, second))
+    assert [str(fault) for fault in verify_trail(with_items).faults] == [
+        f"the text of version {number} of item {first.id} is one that no row of the trail tells of: it was added",
+        f"item {second.id} shows a text that is not its last version (number {last}): it was changed",
+    ]
 
 
 def test_sessions_and_links_that_end_with_something_else_say_so(workspace: Workspace) -> None:

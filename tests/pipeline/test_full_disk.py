@@ -143,7 +143,7 @@ def test_a_restore(
     with pytest.raises(InputError, match=r"There is no space left in .*; nothing was replaced"):
         restore_backup(made.path, there.root, replace=True)
     assert small_disk.names() == ["workspace"]
-    assert {**files_below(there.root), "cache/in-use.lock": b""} == {**before, "cache/in-use.lock": b""}
+    assert files_below(there.root) == before
     small_disk.free()
     again = open_workspace(there.root)
     assert is_whole(again)

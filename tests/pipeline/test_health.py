@@ -16,7 +16,7 @@ from pipeline.health import SETTLED_S, Finding, check_workspace
 from pipeline.ingest import list_slides
 from pipeline.roi_images import require_image
 from pipeline.rois import list_rois
-from pipeline.workspace import DATABASE_FILE, Workspace
+from pipeline.workspace import DATABASE_FILE, QUEUE_FILE, Workspace
 
 Disk = namedtuple("Disk", "total used free")
 
@@ -165,3 +165,41 @@ def test_little_room_is_a_warning(
 ) -> None:
     monkeypatch.setattr("pipeline.health.shutil.disk_usage", lambda _: Disk(total, total - free, free))
     assert look(workspace)["free space"].state == state
+
+
+def test_an_image_that_was_cut_off_is_found_and_a_changed_one_where_it_is_asked_for(with_seeds: Workspace) -> None:
+    first, second = (with_seeds.root / str(roi.image_path) for roi, _ in list_rois(with_seeds)[:2])
+    first.write_bytes(first.read_bytes()[:10])
+    data = bytearray(second.read_bytes())
+    data[len(data) // 2] ^= 1
+    second.write_bytes(bytes(data))
+    assert [one.details for one in wrong(with_seeds)] == [(f"rois/{first.name}",)]
+    deep = {one.what: one for one in check_workspace(with_seeds, deep=True)}["content of images"]
+    assert (deep.state, deep.details) == ("broken", tuple(sorted(f"rois/{path.name}" for path in (first, second))))
+
+
+def test_a_link_in_the_place_of_an_image_is_named(with_seeds: Workspace) -> None:
+    image = with_seeds.root / str(list_rois(with_seeds)[0][0].image_path)
+    image.unlink()
+    image.symlink_to("/etc/hostname")
+    assert "leads out of the workspace" in look(with_seeds)["places of files"].found
+
+
+@pytest.mark.sqlite("the queue is no file")
+def test_a_damaged_queue_is_named_with_how_to_go_on(with_seeds: Workspace) -> None:
+    (with_seeds.root / QUEUE_FILE).write_bytes(b"junk" * 1024)
+    found = look(with_seeds)["waiting jobs"]
+    assert (found.state, "move queue.sqlite away" in found.remedy) == ("broken", True)
+
+
+@pytest.mark.sqlite("PostgreSQL takes no such text")
+def test_rows_that_cannot_be_read_do_not_stop_the_look(with_seeds: Workspace) -> None:
+    with sqlite3.connect(with_seeds.root / DATABASE_FILE) as connection:
+        connection.execute("UPDATE slide SET path = CAST(x'ff22' AS TEXT)")
+        connection.execute("DROP TRIGGER audit_event_keeps_content")
+        connection.execute("UPDATE audit_event SET new = ? WHERE sequence = 2", ("[" * 100_000,))
+    found = look(with_seeds)
+    assert any(fault.startswith("slide ") and "cannot be read" in fault for fault in found["database"].details)
+    assert found["audit trail"].details[0] == "row 2: it cannot be read: it was changed"
+    assert found["files of rows"].state == "broken"
+    assert found["free space"].found

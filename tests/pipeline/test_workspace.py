@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sqlalchemy import inspect
 
+from db import connect, migrate
 from pipeline.errors import InputError
 from pipeline.workspace import (
     DATABASE_FILE,
@@ -178,3 +180,32 @@ def test_a_new_workspace_is_for_its_maker_alone_and_a_folder_that_was_there_stay
     shared.chmod(0o750)
     new_workspace(shared)
     assert shared.stat().st_mode & 0o777 == 0o750
+
+
+@pytest.mark.both_engines
+def test_an_empty_database_is_not_the_one_of_a_workspace_that_was_made(
+    workspace: Workspace, postgresql_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the wrong one would be filled with tables, and the trail would seem to have been cut off."""
+    other = tmp_path / "other.db"
+    for url in (postgresql_url, f"sqlite:///{other}"):
+        monkeypatch.setenv("HISTOCURATOR_DATABASE_URL", url)
+        with pytest.raises(InputError, match=r"is empty: it is not the one that .* belongs to"):
+            open_workspace(workspace.root)
+    assert not other.exists()
+    engine = connect(postgresql_url)
+    assert inspect(engine).get_table_names() == []
+    migrate(engine)
+    monkeypatch.setenv("HISTOCURATOR_DATABASE_URL", postgresql_url)
+    with pytest.raises(InputError, match="is empty"):
+        open_workspace(workspace.root)
+    engine.dispose()
+
+
+def test_an_empty_variable_counts_as_unset(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DATABASE_URL", "SPECIES", "MODEL_CONCURRENCY"):
+        monkeypatch.setenv(f"HISTOCURATOR_{name}", "")
+    again = open_workspace(workspace.root)
+    assert again.engine.url == workspace.engine.url
+    assert (again.settings.species, again.settings.model_concurrency) == ("rat", 8)
+    again.engine.dispose()

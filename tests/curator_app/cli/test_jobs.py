@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from pipeline.jobs import job_status, submit
-from pipeline.workspace import Workspace
+from pipeline.workspace import QUEUE_FILE, Workspace
 from tests.curator_app.cli.conftest import Command
 from tests.pipeline.test_jobs import ended, wait_for, worker
 
@@ -91,3 +91,16 @@ def test_a_servers_worker_ends_in_order(workspace: Workspace, how: str) -> None:
         rest = child.stderr.read()
         assert child.wait(60) == 0
     assert "Fatal" not in rest
+
+
+@pytest.mark.sqlite("the queue is no file")
+@pytest.mark.parametrize("command", [("jobs", "list"), ("jobs", "show", "x"), ("worker",), ("serve", "--no-browser")])
+def test_a_damaged_queue_is_said_with_how_to_go_on(
+    here: Command, workspace: Workspace, of: str, command: tuple[str, ...]
+) -> None:
+    queue = workspace.root / QUEUE_FILE
+    queue.write_bytes(b"junk" * 1024)
+    ran = here(*command, of)
+    assert (ran.code, "move queue.sqlite away" in ran.err) == (2, True)
+    queue.rename(workspace.root.parent / "damaged")
+    assert here("jobs", "list", of).code == 0

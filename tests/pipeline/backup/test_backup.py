@@ -97,7 +97,15 @@ def test_the_manifest_names_every_file_with_its_sum_and_the_head_of_the_trail(fu
 
 
 def test_secrets_caches_links_and_unfinished_files_stay_behind(full: Workspace, tmp_path: Path) -> None:
-    for name in ("session.key", "cache/replies/1", "logs/old.log", "copies/a.sqlite", "rois/.roi_1.png.x7", ".git/a"):
+    for name in (
+        "session.key",
+        "cache/replies/1",
+        "logs/old.log",
+        "copies/a.sqlite",
+        "rois/.roi_1.png.x7",
+        ".git/a",
+        "runs/.h/x",
+    ):
         write(full.root / name, "not for others")
     write(full.root / "drafts" / "a" / f"seed_roi_1.{'0' * 32}", "half")
     outside = write(tmp_path / "secret.txt", "not for others")
@@ -107,7 +115,8 @@ def test_secrets_caches_links_and_unfinished_files_stay_behind(full: Workspace, 
     made = write_backup(full, tmp_path / "b.tar")
     tops = {name.split("/")[0] for name in names_in(made.path)}
     assert tops == {DATABASE_FILE, HEAD_FILE, SETTINGS_FILE, MANIFEST, "slides", "thumbnails", "rois"}
-    assert len(made.left_out) == 3, made.left_out
+    assert [line.split("'")[1] for line in made.left_out if "hidden" in line] == [".git", "runs/.h"]
+    assert len(made.left_out) == 5, made.left_out
     assert b"not for others" not in made.path.read_bytes()
 
 
@@ -207,6 +216,15 @@ def test_the_queue_is_in_it(full: Workspace, tmp_path: Path) -> None:
     submit(full, "sample", organ="liver", count=2)
     made = write_backup(full, tmp_path / "b.tar")
     assert QUEUE_FILE in names_in(made.path)
+
+
+@pytest.mark.sqlite("the queue is no file")
+def test_a_damaged_queue_does_not_keep_the_rest_out(full: Workspace, tmp_path: Path) -> None:
+    (full.root / QUEUE_FILE).write_bytes(b"junk" * 1024)
+    made = write_backup(full, tmp_path / "b.tar")
+    assert ["queue.sqlite" in line and "no job is in the backup" in line for line in made.left_out] == [True]
+    assert QUEUE_FILE not in names_in(made.path)
+    assert restored(made.path, tmp_path / "again", jobs=True).rows == made.rows
 
 
 @contextmanager

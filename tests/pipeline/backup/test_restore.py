@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import gzip
 import hashlib
 import io
 import json
+import os
+import shutil
 import sqlite3
 import tarfile
 from collections.abc import Callable
@@ -16,11 +19,11 @@ from typing import Any
 import pytest
 from sqlmodel import select
 
-from db import connect, count_rows, migrate
+from db import connect, count_rows, loading, migrate
 from db.audit import verify_chain
 from db.tables import AccountSession
 from pipeline.audit import EventFilter, list_events, verify_trail
-from pipeline.backup import write_backup
+from pipeline.backup import restore_backup, write_backup
 from pipeline.errors import InputError
 from pipeline.in_use import using
 from pipeline.jobs import list_jobs, submit
@@ -31,7 +34,7 @@ from pipeline.seed_holds import start_generation
 from pipeline.seeds import list_seeds
 from pipeline.settings import SETTINGS_FILE
 from pipeline.workspace import DATABASE_FILE, QUEUE_FILE, Workspace, open_workspace
-from tests.databases import URL_VARIABLE, new_workspace, restored
+from tests.databases import URL_VARIABLE, new_workspace, on_postgresql, restored
 
 MANIFEST = "backup-manifest.json"
 ELSEWHERE = "/var/tmp/histocurator-evil"  # noqa: S108  (nothing must be written there)
@@ -138,6 +141,39 @@ def with_a_database(change: str) -> Change:
     return in_backup
 
 
+ROW = "created_at, changed_at, created_by, row_version"
+OF_ROW = "'2026-01-01 00:00:00.000000', '2026-01-01 00:00:00.000000', 'a', 1"
+
+
+def with_a_roi(image: str) -> Change:
+    """A selected ROI whose image lies there."""
+    return with_a_database(
+        """
+        INSERT INTO slide (id, ROW, kind, name, path, content_sha256, width, height, mpp_source, level_count,
+            organ, source, licence, species, stain)
+        VALUES ('s', OF_ROW, 'image', 's', '/s', 'x', 1, 1, 'file', 1, 'liver', 's', 'l', 'rat', 'he');
+        INSERT INTO roi (id, ROW, slide_id, organ, x, y, size, magnification, state, draw, image_path)
+        VALUES ('r', OF_ROW, 's', 'liver', 0, 0, 1, '20x', 'selected', '{}', 'IMAGE')
+        """.replace("OF_ROW", OF_ROW)
+        .replace("ROW", ROW)
+        .replace("IMAGE", image)
+    )
+
+
+def with_a_release(path: str) -> Change:
+    """A release whose folder is that one."""
+
+    def change(entries: Entries, manifest: dict[str, Any]) -> None:
+        statement = """
+            INSERT INTO release (id, ROW, name, version, path, content_sha256, item_count, image_count, signed)
+            VALUES ('l', OF_ROW, 'liver', '1', 'PATH', 'x', 0, 0, 0)
+            """
+        statement = statement.replace("OF_ROW", OF_ROW).replace("ROW", ROW)
+        with_a_database(statement.replace("PATH", path.format(root=manifest["workspace"])))(entries, manifest)
+
+    return change
+
+
 def with_damaged_pages(entries: Entries, manifest: dict[str, Any]) -> None:
     data = bytearray(next(data for info, data in entries if info.name == DATABASE_FILE))
     data[8192 : len(data) - 8192] = b"\x55" * (len(data) - 16384)
@@ -194,12 +230,37 @@ HOSTILE: list[tuple[Change, str]] = [
     (with_damaged_pages, "damaged"),
     (with_a_database("UPDATE alembic_version SET version_num = '9999'"), "its manifest says"),
     (with_a_database("DROP TABLE alembic_version"), "is at schema None"),
-    (with_a_database("DROP TABLE audit_event"), "cannot be read"),
+    (with_a_database("DROP TABLE audit_event"), "the table audit_event is missing"),
     (with_a_database("DROP TRIGGER audit_event_keeps_rows"), "audit_event_keeps_rows is missing"),
     (
         with_a_database("CREATE TRIGGER more AFTER INSERT ON account BEGIN DELETE FROM account; END"),
         "the trigger more, which is none",
     ),
+    (with_a_database("INSERT INTO alembic_version VALUES ('0001')"), "several schemas at once"),
+    (with_a_database("ALTER TABLE seed RENAME COLUMN question TO asked"), "the column seed.question is missing"),
+    (with_a_database("ALTER TABLE seed ADD COLUMN more INTEGER"), "the column seed.more is none of this program's"),
+    (with_a_database("DROP TABLE lease"), "the table lease is missing"),
+    (with_a_database("DROP INDEX ix_roi_organ_state"), "ix_roi_organ_state"),
+    (with_a_database("UPDATE account SET roles = '{'"), "it cannot be read"),
+    (with_a_database("UPDATE account SET roles = '" + "[" * 100_000 + "'"), "it cannot be read"),
+    (with_a_database("UPDATE account SET display_name = CAST(x'ff22' AS TEXT)"), "it cannot be read"),
+    (with_a_database("UPDATE account SET created_at = 'soon'"), "it cannot be read"),
+    (with_a_database("UPDATE account SET display_name = x'ff22'"), "display_name is no value of this program's"),
+    (with_a_database("UPDATE account SET roles = '{}'"), "roles is no value of this program's"),
+    (with_a_database("UPDATE account SET row_version = 'x'"), "row_version is no value of this program's"),
+    (with_a_database("""UPDATE account SET roles = '["king"]'"""), "its roles are ['king']"),
+    (with_a_database("UPDATE account SET operating_system_owner = 0"), "0 accounts are the owner's"),
+    (with_a_database("UPDATE account SET operating_system_owner = 1"), "2 accounts are the owner's"),
+    (with_a_roi("/etc/passwd"), "image of ROI r: '/etc/passwd' leads out"),
+    (with_a_roi("../../etc/passwd"), "image of ROI r: '../../etc/passwd' leads out"),
+    (with_a_roi("rois/../session.key"), "leads out"),
+    (with_a_roi("session.key"), "leads out"),
+    (with_a_roi("drafts/a.json"), "leads out"),
+    (with_a_release("{root}"), "its folder"),
+    (with_a_release("/"), "its folder"),
+    (with_a_release("{root}/drafts"), "its folder"),
+    (with_a_release("{root}/releases/../rois"), "its folder"),
+    (with_a_release("releases/liver"), "its folder"),
     (
         with_a_database(
             "INSERT INTO seed (id, created_at, changed_at, created_by, row_version, roi_id, question, answer, "
@@ -211,10 +272,15 @@ HOSTILE: list[tuple[Change, str]] = [
 ]
 
 
+def assert_closed_to_others(root: Path) -> None:
+    """A restored workspace is for who restored it, all of it, whatever the umask is."""
+    for path in (root, *root.rglob("*")):
+        assert path.stat().st_mode & 0o777 == (0o700 if path.is_dir() else 0o600), path
+
+
 def files_below(folder: Path) -> dict[Path, int]:
-    """All files but locks, and when they were written."""
-    found = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock")
-    return {path: path.stat().st_mtime_ns for path in found}
+    """All files, and when they were written."""
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("replace", [False, True])
@@ -227,9 +293,7 @@ def test_a_backup_that_is_not_what_it_says_changes_nothing(
     inner.mkdir()
     if replace:
         new_workspace(inner / "workspace").engine.dispose()
-    before = {
-        path: path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file() and path.suffix != ".lock"
-    }
+    before = files_below(tmp_path)
     with pytest.raises(InputError) as error:
         restored(backup, inner / "workspace", replace=replace)
     assert said in str(error.value)
@@ -265,6 +329,10 @@ def test_a_compressed_file_and_no_file_are_refused(small: Path, tmp_path: Path) 
         restored(tmp_path / "b.tar", tmp_path / "workspace")
     with pytest.raises(InputError, match="No such file"):
         restored(tmp_path / "none.tar", tmp_path / "workspace")
+    os.mkfifo(tmp_path / "pipe.tar")
+    for path in (tmp_path / "pipe.tar", tmp_path):
+        with pytest.raises(InputError, match="is no backup: it is a folder, a pipe or a device"):
+            restored(path, tmp_path / "workspace")
 
 
 def test_too_little_space_is_said_first(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,11 +368,11 @@ def test_what_is_replaced_is_moved_aside_whole(full: Workspace, tmp_path: Path) 
     add_account(full, "late", roles=["author"], password="correct horse battery", who="admin")
     rows, trail = count_rows(full.engine), verify_trail(full)
     full.engine.dispose()
-    full.root.chmod(0o700)
+    full.root.chmod(0o755)
     done = restored(made.path, full.root, replace=True)
     assert done.former is not None
     assert done.former.parent == full.root.parent
-    assert full.root.stat().st_mode & 0o777 == 0o700
+    assert_closed_to_others(full.root)
     former = open_workspace(done.former)
     assert count_rows(former.engine)["account"] == rows["account"]
     assert verify_trail(former).faults == []
@@ -327,6 +395,36 @@ def test_nothing_is_replaced_that_is_in_use(small: Path, tmp_path: Path) -> None
         restored(small, root, replace=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["workspace"]
     assert restored(small, root, replace=True).former is not None
+
+
+def test_clearing_the_cache_does_not_end_the_use(small: Path, tmp_path: Path) -> None:
+    root = tmp_path / "workspace"
+    new_workspace(root).engine.dispose()
+    with using(root):
+        shutil.rmtree(root / "cache")
+        with pytest.raises(InputError, match="in use by a server, a worker or another command"):
+            restored(small, root, replace=True)
+    # Nor does a lock come into being where something only looks.
+    assert not list(root.rglob("*.lock"))
+
+
+def test_who_opened_a_folder_that_was_moved_aside_since_is_told(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "workspace"
+    new_workspace(root).engine.dispose()
+    flock = fcntl.flock
+
+    def late(handle: int, kind: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", flock)
+        restored(small, root, replace=True)
+        flock(handle, kind)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with pytest.raises(InputError, match="is being replaced by a restore"), using(root):
+        pass
+    with using(root):
+        pass
 
 
 def test_nothing_is_replaced_that_belongs_to_somebody_else(
@@ -374,6 +472,106 @@ def test_sessions_and_links_of_the_backup_no_longer_work(workspace: Workspace, t
     again.engine.dispose()
 
 
+def in_a_process_that_is_killed(rename: Callable[[Path, Path], object], backup: Path, root: Path) -> None:
+    """Restore in a process that ends at once, without cleaning up, where the workspace takes its place."""
+    child = os.fork()
+    if child == 0:
+        try:
+            Path.rename = rename  # type: ignore[assignment, method-assign]
+            restore_backup(backup, root)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+
+
+@pytest.mark.both_engines
+def test_a_restore_that_is_killed_right_after_the_swap_is_a_whole_one(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgresql_url: str
+) -> None:
+    add_account(workspace, "ann", roles=["admin"], password="correct horse battery", who="admin")
+    opened = sign_in(workspace, "ann", "correct horse battery", address="", browser="")
+    invite(workspace, roles=["admin"], who="admin")
+    backup = write_backup(workspace, tmp_path / "b.tar").path
+    rename = Path.rename
+    root = tmp_path / "again"
+
+    def killed(self: Path, target: Path) -> Path:
+        rename(self, target)
+        os._exit(9)
+
+    for url in (*([] if on_postgresql() else [None]), postgresql_url):
+        if url is not None:
+            monkeypatch.setenv(URL_VARIABLE, url)
+        in_a_process_that_is_killed(killed, backup, root)
+        again = open_workspace(root)
+        assert again.engine.dialect.name == ("sqlite" if url is None else "postgresql")
+        assert signed_in(again, opened.secret) is None
+        assert [row.state for row in list_invitations(again)] == ["withdrawn"]
+        assert len(list_events(again, EventFilter(action="restore workspace"))) == 1
+        assert verify_trail(again).faults == []
+        again.engine.dispose()
+        rename(root, tmp_path / f"was-{again.engine.dialect.name}")
+
+
+def killed_before_the_swap(backup: Path, root: Path) -> None:
+    """Restore in a process that ends when all rows are loaded and nothing has taken its place."""
+    in_a_process_that_is_killed(lambda *_: os._exit(9), backup, root)
+    assert not root.exists()
+
+
+@pytest.mark.both_engines
+def test_what_a_killed_restore_left_in_postgresql_is_taken_back_by_the_next_one(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgresql_url: str
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, postgresql_url)
+    killed_before_the_swap(small, tmp_path / "again")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr("pipeline.backup._load.platform.node", lambda: "another")
+        with pytest.raises(InputError, match=r"on the machine .* left rows"):
+            restore_backup(small, tmp_path / "other")
+    done = restore_backup(small, tmp_path / "again")
+    again = open_workspace(done.root)
+    assert again.engine.dialect.name == "postgresql"
+    assert verify_trail(again).faults == []
+    assert len(list_events(again, EventFilter(action="restore workspace"))) == 1
+    again.engine.dispose()
+    with pytest.raises(InputError, match="holds rows already"):
+        restore_backup(small, tmp_path / "other")
+
+
+@pytest.mark.both_engines
+def test_a_restore_that_took_its_place_is_not_taken_back(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgresql_url: str
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, postgresql_url)
+    monkeypatch.setattr("pipeline.backup._load.end_load", lambda _: None)
+    root = restore_backup(small, tmp_path / "again").root
+    monkeypatch.undo()
+    monkeypatch.setenv(URL_VARIABLE, postgresql_url)
+    with pytest.raises(InputError, match="holds rows already"):
+        restore_backup(small, tmp_path / "other")
+    again = open_workspace(root)
+    assert verify_trail(again).faults == []
+    add_account(again, "late", roles=["reader"], password="correct horse battery", who="admin")
+    again.engine.dispose()
+    root.rename(tmp_path / "moved")
+    with pytest.raises(InputError, match="holds rows already"):
+        restore_backup(small, tmp_path / "other")
+
+
+@pytest.mark.both_engines
+def test_two_restores_into_one_database_do_not_meet(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, postgresql_url: str
+) -> None:
+    monkeypatch.setenv(URL_VARIABLE, postgresql_url)
+    engine = connect(postgresql_url)
+    with loading(engine), pytest.raises(InputError, match=r"Another restore into the database .* is under way"):
+        restore_backup(small, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+    assert restore_backup(small, tmp_path / "again").root.exists()
+    engine.dispose()
+
+
 @pytest.mark.sqlite("what PostgreSQL holds of the queue is in no backup")
 def test_jobs_come_back_only_when_they_are_asked_for(with_seeds: Workspace, tmp_path: Path) -> None:
     job = submit(with_seeds, "generate")
@@ -413,6 +611,7 @@ def test_a_backup_goes_into_an_empty_postgresql(
     monkeypatch.setenv(URL_VARIABLE, postgresql_url)
     done = restored(made.path, tmp_path / "again")
     assert not (done.root / DATABASE_FILE).exists()
+    assert_closed_to_others(done.root)
     again = open_workspace(done.root)
     assert again.engine.dialect.name == "postgresql"
     assert {**count_rows(again.engine), "audit_event": 0} == {**made.rows, "audit_event": 0}
