@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -96,6 +97,17 @@ def require_app() -> None:
 def how_to_get(extra: str) -> str:
     """Return how an optional part is installed: from the checkout, as the program itself is."""
     return f"pip install -e '.[{extra}]' in the checkout"
+
+
+def own_command() -> str:
+    """Return what to type to run this program again: its name where the shell finds it, else its path."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{sys.executable} -m {called.parent.name}"
+    found = shutil.which(called.name)
+    if found is not None and called.exists() and Path(found).resolve() != called.resolve():
+        found = None
+    return called.name if found is not None or not called.exists() else str(called)
 
 
 def missing_app_packages() -> list[str]:
