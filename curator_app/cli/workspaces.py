@@ -17,6 +17,7 @@ from curator_app.cli._output import (
     JsonOption,
     WorkspaceOption,
     opened_workspace,
+    own_command,
     print_json,
     print_table,
     print_text,

@@ -13,7 +13,7 @@ import platformdirs
 from sqlmodel import col, func, select
 
 from db.tables import Item, ItemVersion, Roi, Seed, Slide
-from evaluation.vqa import MetricName, VqaResults
+from evaluation.vqa import Configuration, MetricName, VqaResults
 from pipeline.benchmarks import evaluate_in_process, list_runs
 from pipeline.bins import bin_candidates
 from pipeline.demo._real_slide import RealSlideError, add_real_slide
