@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from curator_app.job_words import about, duration, money, outcome, problems, title, tokens, units, why
-from curator_app.layout import local_time, mark
+from curator_app.layout import local_time, local_zone, mark
 from pipeline.job_costs import JobCost
 from pipeline.job_log import LogLine
 from pipeline.jobs import JobStatus
@@ -16,7 +16,8 @@ def jobs_table(jobs: Sequence[JobStatus], costs: Mapping[str, JobCost | None], *
     """Return the table of jobs; choosing a row gives the job's id."""
     rows = "".join(_row(job, costs.get(job.id), chosen=chosen) for job in jobs)
     return (
-        '<div class="scroll"><table class="top jobs"><caption>Choose a row to see its result, errors and log.</caption>'
+        '<div class="scroll"><table class="top jobs"><caption>Choose a row to see its result, errors and log. '
+        f"Times are {escape(local_zone())}.</caption>"
         '<thead><tr><th scope="col">Job</th><th scope="col">Asked for</th><th scope="col">Progress</th>'
         f'<th scope="col" class="number">Cost</th></tr></thead><tbody>{rows}</tbody></table></div>'
     )

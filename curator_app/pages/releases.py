@@ -203,21 +203,15 @@ def _built() -> None:
 def _card(gate: Gate) -> None:
     card = dataset_card(gate.entries, *_named())
     head, _, body = card.removeprefix("---\n").partition("\n---\n")
+    first = min(entry.seed.category for entry in gate.entries)
     st.html(
-        '<p class="hc-facts">Formats and categories stand in it as in the data: '
-        f"{escape('; '.join(f'{slug} is {name}' for slug, name in _words_of_data(gate)))}.</p>"
+        '<p class="hc-facts">Formats and categories stand in it by their values in the data, such as '
+        f"<code>{escape(first)}</code> for {escape(category_name(first))}.</p>"
     )
     with st.container(border=True, height=460, key="card_preview"):
         st.markdown(body)
         with st.expander("Machine-readable head (YAML)"):
             st.code(head, language="yaml")
-
-
-def _words_of_data(gate: Gate) -> list[tuple[str, str]]:
-    """Return the values of the data's columns with the words that pages have for them, where they differ."""
-    formats = {entry.item.format: FORMAT_NAMES[entry.item.format] for entry in gate.entries}
-    categories = {entry.seed.category: category_name(entry.seed.category) for entry in gate.entries}
-    return sorted((formats | categories).items())
 
 
 def _release(release: Release) -> None:

@@ -82,7 +82,7 @@ def test_the_list_and_its_filters(here: Command, with_seeds: Workspace) -> None:
     assert listed(f"--until={day}T00:00") == []
     assert listed("--since=2999-01-01") == []
     shown = here("audit", "list", "--who=ann", at(with_seeds))
-    assert "1 of 1 rows" in shown.out
+    assert "1 of 1 row" in shown.out
     assert "not good" in shown.out
     assert here("audit", "list", "--who=nobody", at(with_seeds)).out == "No rows of the audit trail fit.\n"
     wrong = here("audit", "list", "--since=yesterday", at(with_seeds))
