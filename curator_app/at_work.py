@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 import streamlit as st
 
+from curator_app.components import give_back_when_closed
 from curator_app.layout import local_time, plain
 from curator_app.session import workspace
 from pipeline.leases import others_at_work, release_lease
@@ -14,8 +16,11 @@ from pipeline.workspace import Workspace
 
 _MINE = "at_work_on"
 
-Take = Callable[[Workspace, Sequence[str]], str | None]
-"""`lease_roi` or `lease_item`."""
+
+class Take(Protocol):
+    """`lease_roi` or `lease_item`."""
+
+    def __call__(self, workspace: Workspace, object_ids: Sequence[str], /, *, by_hand: bool) -> str | None: ...
 
 
 def work_on(object_id: str, take: Take) -> None:
@@ -25,8 +30,9 @@ def work_on(object_id: str, take: Take) -> None:
     with not_needed("Nobody is told who works on what"):
         if before not in (None, object_id):
             leave_work()
-        if take(workspace(), [object_id]) is not None:
+        if take(workspace(), [object_id], by_hand=True) is not None:
             st.session_state[_MINE] = object_id
+            give_back_when_closed(object_id)
             return
     holder = others_at_work(workspace()).get(object_id)
     if holder is not None:

@@ -8,6 +8,7 @@ from html import escape
 
 import streamlit as st
 
+from curator_app.components.item_html import marked
 from curator_app.item_changes import FieldChange, diff_words
 from curator_app.layout import local_time, plain, show_problems
 from curator_app.session import who
@@ -67,12 +68,13 @@ def _choices(
     mine = "Keep mine, over your other text" if conflict.is_own else f"Keep mine, over {conflict.now.writer}’s"
     theirs = "Take your other text" if conflict.is_own else f"Take {conflict.now.writer}’s"
     st.html(f'<p class="hc-conflict-said">{what_happened(conflict)}</p>{texts_html(conflict)}')
+    # None of the three is the one to press: two of them give up a text. What gives up nothing stands first.
     # Callbacks: they may change what is in the form below, which is drawn by then elsewhere.
     with st.container(horizontal=True, key="conflict_buttons"):
         pressed = [
-            st.button(plain(mine), key="conflict_mine", type="primary", on_click=_choose, args=(keep_mine,)),
-            st.button(plain(theirs), key="conflict_theirs", on_click=_choose, args=(take_theirs,)),
             st.button("Go on editing mine", key="conflict_edit", on_click=_choose, args=(go_on,)),
+            st.button(plain(mine), key="conflict_mine", on_click=_choose, args=(keep_mine,)),
+            st.button(plain(theirs), key="conflict_theirs", on_click=_choose, args=(take_theirs,)),
         ]
     refused: InputError | None = st.session_state.pop(_REFUSED, None)
     if refused is not None:
@@ -122,9 +124,7 @@ def beside_html(conflict: Conflict) -> str:
 
 def _side(pair: FieldChange, kind: str) -> str:
     pieces = [piece for piece in diff_words(pair.before, pair.after) if piece.kind in ("same", kind)]
-    words = "".join(
-        escape(piece.text) if piece.kind == "same" else f"<mark>{escape(piece.text)}</mark>" for piece in pieces
-    )
+    words = "".join(escape(piece.text) if piece.kind == "same" else marked(piece.text, "mark") for piece in pieces)
     return words or "<em>empty</em>"
 
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import streamlit as st
 
-from curator_app.job_words import outcome, problems, what
+from curator_app.job_words import outcome, problems, title, units, waits_for, why
 from curator_app.layout import mark, plain, refusals_shown, show_problems
 from curator_app.session import workspace
 from pipeline.errors import InputError
 from pipeline.jobs import JobKind, JobStatus, cancel_job, list_jobs, may_cancel, submit
+from pipeline.workers import Queue, queue_of
 
 REFRESH_S = 1.0
-
-UNTAKEN_S = 15
-"""After this long in the queue a job says that no worker takes it; one that is started takes a few seconds."""
 
 _WATCHED = "jobs_seen_active"
 _CLOSED = "jobs_closed"
@@ -66,14 +63,21 @@ def _jobs(kinds: tuple[JobKind, ...]) -> list[JobStatus]:
 def _draw(jobs: list[JobStatus]) -> None:
     if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
         show_problems(problem)
+    waits = any(job.state == "queued" for job in jobs)
+    queue = queue_of(workspace(), list_jobs(workspace(), active_only=True)) if waits else Queue(0, 0, ())
     for job in jobs:
         with st.container(horizontal=True, vertical_alignment="center", key=f"job_{job.id}"):
             if job.active:
-                share = min(1.0, job.done / job.total) if job.total else 0.0
-                st.progress(share, text=_standing(job))
+                # Without a count there is no share to draw: an empty bar would look like one that stands still.
+                if job.total:
+                    st.progress(min(1.0, job.done / job.total), text=_standing(job, queue))
+                else:
+                    st.markdown(_standing(job, queue))
                 if may_cancel(job, workspace().actor):
                     # By a callback: what a button returns is lost where the page draws itself again just then.
-                    st.button("Cancel", key=f"cancel_{job.id}", on_click=_cancel, args=(job.id,))
+                    st.button(
+                        "Cancel", key=f"cancel_{job.id}", help=plain(title(job)), on_click=_cancel, args=(job.id,)
+                    )
             else:
                 st.markdown(_ending(job))
                 if st.button("Close", key=f"close_{job.id}"):
@@ -88,20 +92,18 @@ def _cancel(job_id: str) -> None:
         st.session_state[_PROBLEM] = error
 
 
-def _standing(job: JobStatus) -> str:
-    """Return where an active job stands; one that nobody takes says so, since it would wait for ever."""
-    waited = (datetime.now(UTC) - job.created_at).total_seconds()
-    if job.state == "queued" and waited > UNTAKEN_S:
-        return f"{_title(job)} · no worker has taken it yet; is 'histocurator serve' or 'worker' running?"
-    count = f" · {job.done} of {job.total}" if job.total else ""
-    return f"{_title(job)}{count} · {plain(job.message)}".rstrip(" ·")
+def _standing(job: JobStatus, queue: Queue) -> str:
+    """Return where an active job stands; one that waits says for what: without a worker it would wait for ever."""
+    parts = (units(job), job.message) if job.state == "running" else (waits_for(job, queue),)
+    return " · ".join([_title(job), *(plain(part) for part in parts if part)])
 
 
 def _title(job: JobStatus) -> str:
-    return f"{mark(job.state)} · {what(job)}"
+    return f"{mark(job.state)} · {plain(title(job))}"
 
 
 def _ending(job: JobStatus) -> str:
-    """Return how a job ended, with every problem on its own line."""
-    first = f"**{_title(job)}** · {plain(outcome(job.kind, job.result or {}))}".rstrip(" ·")
+    """Return how a job ended and why, with every problem on its own line."""
+    said = " ".join(why(job)) or outcome(job.kind, job.result or {})
+    first = f"**{_title(job)}**" + (f" · {plain(said)}" if said else "")
     return "\n".join([first, "", *(f"- {plain(line)}" for line in problems(job))])

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from pipeline.job_costs import JobCost
 from pipeline.jobs import JobKind, JobStatus
+from pipeline.workers import JOBS_AT_ONCE, Queue
+
+UNTAKEN_S = 15
+"""After this long in the queue a job says what it waits for; one that is taken at once needs a few seconds."""
+
+STATE_WORDS: Mapping[str, str] = {"queued": "waiting"}
+"""States by another word than the queue's own, the same on pages and in commands."""
 
 WORDS: Mapping[str, str] = {
     "add_slides": "Adding slides",
@@ -51,22 +59,64 @@ RESULT_PAGES: Mapping[JobKind, ResultPage] = {
 }
 
 
-def what(job: JobStatus) -> str:
-    """Return what a job does."""
-    return WORDS.get(job.kind, job.kind)
+def title(job: JobStatus) -> str:
+    """Return what a job does and to what: the model and benchmark, the organ, how many slides, seeds or items."""
+    given = job.parameters
+    words = WORDS.get(job.kind, job.kind)
+    if job.kind == "evaluate" and given.get("model"):
+        on = f" on {benchmark_name(str(given['benchmark']))}" if given.get("benchmark") else ""
+        return f"Evaluating {given['model']}{on}"
+    if job.kind == "add_slides" and (paths := given.get("paths")):
+        return f"{words}: {Path(paths[0]).name}" if len(paths) == 1 else f"{words} from {len(paths)} paths"
+    if job.kind in ("generate", "check"):
+        number = len(given.get("seed_ids") or given.get("item_ids") or ()) or job.total
+        one, many = UNITS[job.kind]
+        verb = "Generating and checking items of" if job.kind == "generate" else "Checking again"
+        return f"{verb} {number:,} {one if number == 1 else many}" if number else words
+    return f"{words} of {organ}" if (organ := str(given.get("organ") or "").replace("_", " ")) else words
 
 
 def about(job: JobStatus) -> str:
-    """Return what a job is about: the organ, the models, the files; "" where its kind says it all."""
+    """Return what sets a job apart beside its title: models, settings, the whole path; "" where the title says all."""
     given = {**job.parameters, **(job.result or {})}
-    parts = [str(given["organ"]).replace("_", " ")] if given.get("organ") else []
+    parts: list[str] = []
     if paths := given.get("paths"):
-        parts.append(str(paths[0]) if len(paths) == 1 else f"{len(paths)} paths")
+        parts.append(str(paths[0]) if len(paths) == 1 else "")
     if job.kind in ("generate", "check"):
-        parts += [str(given[name]) for name in ("generator", "checker") if given.get(name)]
+        parts += [str(given.get(name) or "") for name in ("generator", "checker")]
     if job.kind == "evaluate":
-        parts += [str(given[name]) for name in ("model",) if given.get(name)]
-    return " · ".join(dict.fromkeys(parts))
+        parts.append(f"first {given['limit']} items only" if given.get("limit") else "")
+        ablation = str(given.get("ablation") or "normal")
+        parts.append("" if ablation == "normal" else f"image shown: {ablation}")
+    return " · ".join(dict.fromkeys(part for part in parts if part))
+
+
+def benchmark_name(benchmark: str) -> str:
+    """Return a benchmark as people call it: a release by name and version, else a file's name, or OWNER/NAME."""
+    path = Path(benchmark)
+    if path.parent.parent.name == "releases":
+        return f"{path.parent.name} {path.name}"
+    return path.name if path.is_absolute() else benchmark
+
+
+def waits_for(job: JobStatus, queue: Queue, *, now: datetime | None = None) -> str:
+    """Return what a job waits for; "" where it does not wait, or not longer than a free worker needs to take it."""
+    waited = ((now or datetime.now(UTC)) - job.created_at).total_seconds()
+    if job.state != "queued" or waited <= UNTAKEN_S:
+        return ""
+    if not queue.workers:
+        return "No worker runs: start “histocurator serve”, or “histocurator worker”."
+    before = queue.before(job.id)
+    if before or queue.running >= queue.workers * JOBS_AT_ONCE:
+        runs = f"{queue.running} {'job runs' if queue.running == 1 else 'jobs run'}"
+        line = f"{before} {'waits' if before == 1 else 'wait'} before it" if before else "it is the next one"
+        return f"Waits for its turn: {runs}, {line}."
+    return "A worker runs but has not taken it yet. One that was started with “--queue seeds” takes no whole job."
+
+
+def state(job: JobStatus) -> str:
+    """Return a job's state in one word."""
+    return STATE_WORDS.get(job.state, job.state)
 
 
 def units(job: JobStatus) -> str:
@@ -95,13 +145,39 @@ def outcome(kind: str, result: Mapping[str, Any]) -> str:
     if kind == "check" and "passed" in result:
         return f"{result['passed']} passed, {result['guessable']} guessed, {len(result['failed'])} without a verdict"
     if kind == "evaluate" and "run" in result:
-        return f"run {result['run']}"
+        return f"registered as {result['run']}"
     return ""
 
 
+def why(job: JobStatus) -> list[str]:
+    """Return in sentences why a job failed and what to do; more than one fault is left to `problems`.
+
+    A benchmark goes by its name, not by its folder on the server.
+    """
+    benchmark = str(job.parameters.get("benchmark") or "")
+    error = (job.error or "").replace(benchmark, benchmark_name(benchmark)) if benchmark else job.error or ""
+    alone = len(_faults(job)) == 1
+    return [_sentence(line) for line in error.splitlines() if line.strip() and (alone or not _is_fault(line))]
+
+
+def _sentence(line: str) -> str:
+    """Return one of several faults as a sentence of its own."""
+    text = line.strip()
+    return f"{text[0].upper()}{text[1:]}." if _is_fault(line) and text[-1] not in ".!?:" else text
+
+
+def _is_fault(line: str) -> bool:
+    # As InputError and BenchmarkError write them: each on a line of its own, indented.
+    return line.startswith("  ")
+
+
+def _faults(job: JobStatus) -> list[str]:
+    return [line.strip() for line in (job.error or "").splitlines() if line.strip() and _is_fault(line)]
+
+
 def problems(job: JobStatus) -> list[str]:
-    """Return why a job failed, and every file, seed or item that failed in it, a line each."""
-    lines = [line.strip() for line in (job.error or "").splitlines() if line.strip()]
+    """Return the faults that the error lists, and every file, seed or item that failed in the job, a line each."""
+    lines = faults if len(faults := _faults(job)) > 1 else []
     result = job.result or {}
     lines += [str(problem) for problem in result.get("problems", ())]
     lines += [

@@ -11,6 +11,7 @@ Shared parts:
     show_problems  an InputError (or SlideError) with every fault on its own line
     refusals_shown what runs in it may be refused, since a role was taken away or the session ended meanwhile
     mark           a state as shape and word, never as a colour alone
+    cancel_button  closes a dialog and does nothing; every dialog that does something for good has it
     bar            a share as a bar with its numbers, for st.html
     choose_organ   the organ of the page, kept from page to page
     image_and_form two containers: the image takes what is left beside a form of fixed width
@@ -166,6 +167,19 @@ def organ_words(organ: str) -> str:
 def local_time(moment: datetime, *, seconds: bool = False) -> str:
     """Return a stored UTC time in the server's local time."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M")
+
+
+def local_zone() -> str:
+    """Return the time zone in which `local_time` gives times, as the server's clock names it now."""
+    zone = datetime.now().astimezone()
+    name, offset = zone.tzname() or "", f"UTC{zone:%z}"
+    return "UTC" if name == "UTC" else f"{name}, {offset[:-2]}:{offset[-2:]}"
+
+
+def cancel_button(key: str) -> None:
+    """Draw the button that closes a dialog without doing anything, beside the one that does what it asks about."""
+    if st.button("Cancel", key=key):
+        st.rerun()
 
 
 def bar(label: str, done: int, total: int) -> str:

@@ -14,7 +14,8 @@ from curator_app.session import workspace
 from curator_app.writings import draft_field, end_writing
 from db.tables import Seed
 from evaluation.items import CATEGORIES
-from pipeline.seeds import SeedText, list_seeds
+from pipeline.errors import Standing
+from pipeline.seeds import SeedText, list_seeds, seed_standing
 
 FIELDS = ("category", "question", "answer", "notes")
 _TEXTS = FIELDS[1:]
@@ -126,13 +127,37 @@ def close_change(draft: Draft) -> None:
     st.session_state[_EDITING].pop(draft.roi_id, None)
 
 
-def unsaved_changes(seeds: Iterable[Seed]) -> list[tuple[Seed, datetime]]:
-    """Return the seeds of which a change was typed and not saved, with when."""
+@dataclass(frozen=True)
+class UnsavedChange:
+    """A change of a seed that was typed at `at` and not saved, by the first text that differs: `mine` and `stored`.
+
+    `saved_meanwhile` is how the seed stands where another text was saved since the change began.
+    """
+
+    seed: Seed
+    at: datetime
+    mine: str
+    stored: str
+    saved_meanwhile: Standing | None
+
+
+def unsaved_changes(seeds: Iterable[Seed]) -> list[UnsavedChange]:
+    """Return the changes of these seeds that were typed and not saved."""
     found = []
     for seed in seeds:
-        kept = Draft(seed.roi_id, seed.id).kept()
-        if kept.is_text and kept.at is not None:
-            found.append((seed, kept.at))
+        draft = Draft(seed.roi_id, seed.id)
+        kept = draft.kept()
+        if not kept.is_text or kept.at is None:
+            continue
+        now = {field: str(getattr(seed, field)) for field in FIELDS}
+        mine = {field: kept.fields.get(field, kept.own.get(field, "")) for field in FIELDS}
+        # The first text that differs says which change it is; where none does, the question says of what.
+        field = next((one for one in _TEXTS if mine[one] != now[one]), "question")
+        other = draft.version not in (None, seed.row_version) and any(
+            kept.own.get(one, now[one]) != now[one] for one in now
+        )
+        standing = seed_standing(workspace(), seed.id) if other else None
+        found.append(UnsavedChange(seed, kept.at, mine[field], now[field], standing))
     return found
 
 

@@ -144,15 +144,19 @@ def export_trail(workspace: Workspace, path: Path, wanted: EventFilter | None = 
     """Write rows of the trail, oldest first, as CSV or (by the ending .jsonl) as JSON Lines, and return how many.
 
     Raises:
-        InputError: the ending is another one, or the file exists.
+        InputError: the ending is another one, the file exists, or its folder does not.
     """
     if path.suffix.lower() not in (".csv", ".jsonl"):
         raise InputError(f"{path}: the trail is exported as .csv or .jsonl")
     if path.exists():
         raise InputError(f"{path} exists; choose another file")
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{path.absolute().parent} is no folder; make it first")
     with workspace.reading() as session:
         rows = [_as_row(event) for event in _in_order(session, wanted or EventFilter())]
-    write_atomically(path.absolute(), _as_csv(rows) if path.suffix.lower() == ".csv" else _as_lines(rows))
+    data = _as_csv(rows) if path.suffix.lower() == ".csv" else _as_lines(rows)
+    # What people did is for who exported it alone, as a backup is.
+    write_atomically(path.absolute(), data, mode=0o600)
     return len(rows)
 
 

@@ -92,7 +92,7 @@ def _follow(process: subprocess.Popen[str], order: dict[str, Any], errors: IO[st
         if "results" in message:
             results = VqaResults.model_validate(message["results"])
         elif "done" in message:
-            progress(int(message["done"]), int(message["total"]), "items")
+            progress(int(message["done"]), int(message["total"]), "")
     code = process.wait()
     if results is None:
         errors.seek(0)

@@ -17,6 +17,14 @@ class InputError(Exception):
         self.problems = tuple(problems)
 
 
+class IncompleteError(InputError):
+    """A text is not complete; `faults` says of each field that has one what is wrong with it."""
+
+    def __init__(self, message: str, faults: Mapping[str, str]) -> None:
+        super().__init__(message, [f"{field} {fault}" for field, fault in faults.items()])
+        self.faults = dict(faults)
+
+
 @dataclass(frozen=True)
 class Standing:
     """How an object stands that was changed since it was read: what a person needs to decide between two texts.

@@ -50,6 +50,9 @@ QUEUES: Mapping[QueueChoice, tuple[str, ...]] = {
 }
 """Which queues a worker serves by the name of the choice: whole jobs, or the single seeds and items of them."""
 
+FEW = 5
+"""So many jobs are named where the beginning of an id is not enough."""
+
 _CANCELLED_BY, _BEGUN_AT = "cancelled_by", "begun_at"
 """Attributes of a cancelled job: the queue itself forgets when it began."""
 
@@ -146,6 +149,27 @@ def job_status(workspace: Workspace, job_id: str) -> JobStatus:
         if not found:
             raise NotFoundError(f"There is no job {job_id} in this workspace.")
         return _status(client, found[0])
+
+
+@needs(Permission.VIEW_JOBS)
+def find_job(workspace: Workspace, beginning: str) -> str:
+    """Return the id of the one job whose id begins so.
+
+    Raises:
+        NotFoundError: there is none.
+        InputError: there are more.
+    """
+    with _client(workspace) as client:
+        found = client.list_workflows(
+            name=WORKFLOW_NAME, workflow_id_prefix=beginning, limit=FEW, load_input=False, load_output=False
+        )
+    ids = [workflow.workflow_id for workflow in found]
+    if not beginning or not ids:
+        raise NotFoundError(f"There is no job {beginning} in this workspace.")
+    if beginning in ids or len(ids) == 1:
+        return beginning if beginning in ids else ids[0]
+    more = " and more" if len(ids) == FEW else ""
+    raise InputError(f"More than one job's id begins with {beginning}: {', '.join(ids)}{more}. Give more of it.")
 
 
 @needs(Permission.VIEW_JOBS)

@@ -12,7 +12,7 @@ from db.tables import Item, Roi, Seed, Slide
 from evaluation.items import CATEGORIES, fault_of_text, normalise_text
 from pipeline.conflicts import seed_texts, standing_of_seed
 from pipeline.csv_tables import read_table
-from pipeline.errors import ConflictError, InputError, NotFoundError
+from pipeline.errors import ConflictError, IncompleteError, InputError, NotFoundError, Standing
 from pipeline.ingest import checked_field
 from pipeline.last_change import require_unchanged, said_change
 from pipeline.notes import checked_note
@@ -44,23 +44,23 @@ def checked_seed(text: SeedText, *, max_length: int) -> SeedText:
     """Return the texts normalised.
 
     Raises:
-        InputError: listing everything that is wrong.
+        IncompleteError: with what is wrong with each field.
     """
     question, answer = normalise_text(text.question), normalise_text(text.answer)
     notes = normalise_text(text.notes)
-    problems = []
+    faults: dict[str, str] = {}
+    if text.category not in CATEGORIES:
+        known = f"(known: {', '.join(CATEGORIES)})"
+        faults["category"] = f"{text.category!r} is unknown {known}" if text.category else f"is empty {known}"
     for name, value in (("question", question), ("answer", answer), ("notes", notes)):
         if not value and name != "notes":
-            problems.append(f"{name} is empty")
+            faults[name] = "is empty"
         elif value and (fault := fault_of_text(value)) is not None:
-            problems.append(f"{name} {fault}")
-    for name, value in (("question", question), ("answer", answer), ("notes", notes)):
-        if len(value) > max_length:
-            problems.append(f"{name} has {len(value)} characters; at most {max_length} are allowed")
-    if text.category not in CATEGORIES:
-        problems.append(f"category {text.category!r} is unknown (known: {', '.join(CATEGORIES)})")
-    if problems:
-        raise InputError("The seed question is not complete", problems)
+            faults[name] = fault
+        elif len(value) > max_length:
+            faults[name] = f"has {len(value)} characters; at most {max_length} are allowed"
+    if faults:
+        raise IncompleteError("The seed question is not complete", faults)
     return SeedText(question=question, answer=answer, category=text.category, notes=notes)
 
 
@@ -184,6 +184,17 @@ def restore_seed(workspace: Workspace, seed_id: str, *, who: str, expected_versi
         require_unchanged(session, seed, expected_version, who=who)
         move(session, seed, "written", who=who)
         return seed
+
+
+@needs(Permission.VIEW_SEEDS)
+def seed_standing(workspace: Workspace, seed_id: str) -> Standing:
+    """Return a seed's text and who wrote it when.
+
+    Raises:
+        NotFoundError: there is none of this id.
+    """
+    with workspace.reading() as session:
+        return standing_of_seed(session, get_seed_row(session, seed_id))
 
 
 @needs(Permission.WRITE_SEEDS)

@@ -49,6 +49,7 @@ from pipeline.rois import sample_candidates, select_across_bins
 from pipeline.seed_holds import JOB_HOLDER
 from pipeline.troubles import Trouble, trouble_of
 from pipeline.variants import ModelChoice, SeedResult, choose_models, develop_seed, pending_seeds
+from pipeline.workers import JOBS_AT_ONCE, worker_lock
 from pipeline.workspace import Workspace
 
 P = ParamSpec("P")
@@ -432,7 +433,7 @@ def run_worker(workspace: Workspace, *, stop: Event, queue: QueueChoice = "all")
     logging.getLogger("dbos").addFilter(_is_no_cancellation)
     try:
         DBOS.launch()
-        DBOS.register_queue(JOB_QUEUE, worker_concurrency=2, polling_interval_sec=0.3)
+        DBOS.register_queue(JOB_QUEUE, worker_concurrency=JOBS_AT_ONCE, polling_interval_sec=0.3)
         DBOS.register_queue(
             SEED_QUEUE,
             worker_concurrency=workspace.settings.model_concurrency,
@@ -503,7 +504,7 @@ def _take_slot(workspace: Workspace) -> tuple[int, IO[str]]:
 
 def _lock_slot(workspace: Workspace, slot: int) -> IO[str] | None:
     """Return the lock of a worker number, or None where a worker has it."""
-    lock = (workspace.cache / f"worker-{_worker_name(workspace, slot)}.lock").open("w")
+    lock = worker_lock(workspace, _worker_name(workspace, slot)).open("w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -520,7 +521,7 @@ def _take_over(workspace: Workspace, own: int) -> None:
     """
     for slot in range(MAX_WORKERS_PER_HOST):
         name = _worker_name(workspace, slot)
-        if slot == own or not (workspace.cache / f"worker-{name}.lock").exists():
+        if slot == own or not worker_lock(workspace, name).exists():
             continue
         if (lock := _lock_slot(workspace, slot)) is None:
             continue

@@ -8,6 +8,7 @@ import sys
 from importlib.metadata import version
 from typing import Annotated
 
+import click
 import typer
 
 from curator_app.cli import (
@@ -24,7 +25,17 @@ from curator_app.cli import (
     users,
     workspaces,
 )
-from curator_app.cli._output import EXIT_BAD_INPUT, MissingExtraError, in_words, print_json_error, to_stderr
+from curator_app.cli._output import (
+    EXIT_BAD_INPUT,
+    EXIT_DONE,
+    EXIT_INTERRUPTED,
+    EXIT_NOTHING_USABLE,
+    MissingExtraError,
+    in_words,
+    keep_error,
+    print_json_error,
+    to_stderr,
+)
 
 app = typer.Typer(
     name="histocurator",
@@ -72,13 +83,17 @@ def main() -> None:
     """Run the command line; exit 0 done, 1 nothing usable came out, 2 bad input."""
     message = ""
     try:
-        app()
+        ended = app(standalone_mode=False)
+        code: int | str | None = ended if isinstance(ended, int) else EXIT_DONE
     except SystemExit as end:
-        if end.code in (0, None):
-            raise
         code = end.code
-    except KeyboardInterrupt:
-        code, message = 130, "Stopped. What was finished is kept; run the command again to go on."
+    except click.ClickException as error:
+        # With the usage, as click shows it.
+        error.show()
+        keep_error(error.format_message())
+        code = error.exit_code
+    except click.Abort:
+        code, message = EXIT_NOTHING_USABLE, "Stopped."
     except BrokenPipeError:
         # The reader of our output went away, as `head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -91,8 +106,10 @@ def main() -> None:
             raise
         logging.getLogger("histocurator").info("ended with an error", exc_info=True)
         code, message = EXIT_BAD_INPUT, f"Error: {said}"
-    else:
+    if code in (EXIT_DONE, None):
         return
+    if code == EXIT_INTERRUPTED:
+        message = "Stopped. What was finished is kept; run the command again to go on."
     if message:
         to_stderr(message)
     if "--json" in sys.argv:

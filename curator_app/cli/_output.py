@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import re
+import shutil
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -35,12 +36,16 @@ EXIT_DONE = 0
 EXIT_NOTHING_USABLE = 1
 EXIT_FAULT_FOUND = 1
 EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
 
 MOST_LISTED = 1_000_000
 """More rows than anybody lists, and a number that every database takes."""
 
 WIDE = 1_000
 """Columns of output that no terminal shows."""
+
+LONG_CELL = 120
+"""So many characters of a long text stand in a table that goes to a file or a pipe, a line each row; --json has all."""
 
 SECONDS_BETWEEN_LINES = 10.0
 """How often progress is said where there is no terminal to draw a bar on."""
@@ -72,10 +77,15 @@ _last_error = "see the messages on stderr"
 
 def to_stderr(text: str) -> None:
     """Print a line for a person, away from machine-readable output; the last "Error: …" is kept for that."""
-    global _last_error
     if text.startswith("Error: "):
-        _last_error = text.removeprefix("Error: ")
+        keep_error(text.removeprefix("Error: "))
     _stderr.print(text, markup=False, highlight=False)
+
+
+def keep_error(message: str) -> None:
+    """Keep what went wrong for the JSON document of a command that ends without one of its own."""
+    global _last_error
+    _last_error = message
 
 
 def require_app() -> None:
@@ -90,6 +100,17 @@ def require_app() -> None:
 def how_to_get(extra: str) -> str:
     """Return how an optional part is installed: from the checkout, as the program itself is."""
     return f"pip install -e '.[{extra}]' in the checkout"
+
+
+def own_command() -> str:
+    """Return what to type to run this program again: its name where the shell finds it, else its path."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return f"{sys.executable} -m {called.parent.name}"
+    found = shutil.which(called.name)
+    if found is not None and called.exists() and Path(found).resolve() != called.resolve():
+        found = None
+    return called.name if found is not None or not called.exists() else str(called)
 
 
 def missing_app_packages() -> list[str]:
@@ -277,26 +298,34 @@ def print_table(
 ) -> None:
     """Print a table on stdout; numbers stand to the right, the first column is never broken.
 
+    On a terminal cells are folded to its width. Elsewhere each row is one line, and long texts are cut.
+
     Args:
         title: stands above the table.
         columns: the headings.
         rows: one sequence of cells each; None is left blank.
-        cut: columns of long texts, kept to one line on a terminal and whole elsewhere.
+        cut: columns of long texts: of these LONG_CELL characters are shown where there is no terminal.
     """
     table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
     on_terminal = _stdout.is_terminal
     for place, name in enumerate(columns):
         numeric = bool(rows) and all(_is_number(row[place]) for row in rows)
-        table.add_column(
-            name,
-            justify="right" if numeric else "left",
-            overflow="ellipsis" if name in cut else "fold",
-            no_wrap=place == 0 or numeric or (name in cut and on_terminal),
-        )
+        table.add_column(name, justify="right" if numeric else "left", overflow="fold", no_wrap=place == 0 or numeric)
     for row in rows:
         # As Text: a bracket in a name is no markup.
-        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
-    _stdout.print(table)
+        cells = ("" if cell is None else str(cell) for cell in row)
+        table.add_row(
+            *(
+                Text(cell if on_terminal else _one_line(cell, short=name in cut))
+                for name, cell in zip(columns, cells, strict=True)
+            )
+        )
+    _stdout.print(table, soft_wrap=False)
+
+
+def _one_line(text: str, *, short: bool) -> str:
+    line = " ".join(text.split("\n"))
+    return f"{line[: LONG_CELL - 1]}…" if short and len(line) > LONG_CELL else line
 
 
 def _is_number(cell: Any) -> bool:

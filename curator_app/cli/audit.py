@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +22,7 @@ from curator_app.cli._output import (
 
 if TYPE_CHECKING:
     from db.tables import AuditEvent
-    from pipeline.audit import EventFilter
+    from pipeline.audit import EventFilter, TrailCheck
 
 audit_app = typer.Typer(help="The audit trail: check it, read it, export it.", no_args_is_help=True)
 
@@ -58,7 +57,7 @@ def verify(workspace: WorkspaceOption = None, as_json: JsonOption = False) -> No
                 }
             )
         elif not check.faults:
-            print_text(f"The audit trail is whole: {check.rows:,} rows, the last one is {check.head.sha256}.")
+            print_text(_whole(check))
             if check.noted is not None and check.noted.sequence < check.head.sequence:
                 print_text(f"The head outside the database was noted last at row {check.noted.sequence:,}.")
         if check.faults:
@@ -92,10 +91,10 @@ def list_(
             print_text("No rows of the audit trail fit.")
         else:
             print_table(
-                f"{len(events)} of {total:,} rows",
-                ("row", "time (UTC)", "who", "role", "action", "object", "id", "old", "new", "reason"),
+                f"{len(events)} of {total:,} {'row' if total == 1 else 'rows'}",
+                ("row", "time (UTC)", "who", "action", "object", "old → new", "reason"),
                 [_cells(event) for event in events],
-                cut=("old", "new", "reason"),
+                cut=("old → new", "reason"),
             )
 
 
@@ -118,7 +117,14 @@ def export(
         if as_json:
             print_json({"file": file.expanduser().absolute(), "rows": count})
         else:
-            print_text(f"{file}: {count:,} rows")
+            print_text(f"{file}: {count:,} {'row' if count == 1 else 'rows'}")
+
+
+def _whole(check: TrailCheck) -> str:
+    if not check.rows:
+        return "The audit trail is whole: it holds no row yet."
+    number = "1 row" if check.rows == 1 else f"{check.rows:,} rows"
+    return f"The audit trail is whole: {number}, the last one is {check.head.sha256}."
 
 
 def _filter(
@@ -156,22 +162,17 @@ def _time(option: str, text: str | None, *, whole_day: bool = False) -> datetime
 
 
 def _cells(event: AuditEvent) -> tuple[Any, ...]:
+    from curator_app.audit_words import action_words, line_of
+
     return (
         event.sequence,
         f"{event.at:%Y-%m-%d %H:%M:%S}",
-        event.who,
-        event.role,
-        event.action,
-        event.object_type,
+        f"{event.who} ({event.role})",
+        action_words(event.action),
         event.object_id,
-        _short(event.old),
-        _short(event.new),
+        line_of(event.old, event.new),
         event.reason,
     )
-
-
-def _short(document: dict[str, Any] | None) -> str | None:
-    return json.dumps(document, ensure_ascii=False) if document is not None else None
 
 
 def _as_row(event: AuditEvent) -> dict[str, Any]:

@@ -113,9 +113,26 @@ def restore(
     print_text(f"The audit trail of the backup ends with row {done.head.sequence}, SHA-256 {done.head.sha256}.")
     if done.former is not None:
         print_text(f"The workspace that was there is in {done.former} now.")
-    print_text("Everybody signs in again; open invitations and reset links no longer work.")
+    _say_where_the_rows_are(done.root)
+    if done.sessions_ended or done.links_withdrawn:
+        print_text("Everybody signs in again; open invitations and reset links no longer work.")
     if not done.jobs:
         print_text("Jobs were not restored; start again what you want to go on.")
+
+
+def _say_where_the_rows_are(root: Path) -> None:
+    """Name a database outside the folder, since only the variable leads to it; never who signs in there and how."""
+    from sqlalchemy import make_url
+
+    from pipeline.settings import Settings
+
+    given = Settings.load(root).database_url
+    if given is not None:
+        url = make_url(given)
+        print_text(
+            f"The rows are in the PostgreSQL database {url.database} on {url.host or 'this machine'}. "
+            "HISTOCURATOR_DATABASE_URL must stay set to it whenever this workspace is used."
+        )
 
 
 def _warn(what: str, lines: list[str]) -> None:

@@ -101,7 +101,8 @@ def _workspace(given: Path | None, *, deep: bool) -> list[Check]:
         root = find_workspace(given)
         opened = open_workspace(root)
     except InputError as error:
-        return [Check("workspace", "broken", error.message, "see the message")]
+        remedy = "name another folder, or make one: histocurator init DIR"
+        return [Check("workspace", "broken", error.message, remedy)]
     try:
         people = _people(opened)
         findings = check_workspace(opened, deep=deep)

@@ -20,10 +20,13 @@ from curator_app.cli._output import (
 if TYPE_CHECKING:
     from pipeline.job_costs import JobCost
     from pipeline.jobs import JobStatus
+    from pipeline.workers import Queue
 
 jobs_app = typer.Typer(help="Long work: what runs, what it cost, what went wrong.", no_args_is_help=True)
 
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="The job's id, as 'jobs list' shows it.")]
+IdArgument = Annotated[
+    str, typer.Argument(metavar="ID", help="The job's id, as 'jobs list' shows it, or its beginning.")
+]
 
 
 @jobs_app.command("list")
@@ -35,7 +38,7 @@ def list_(
 ) -> None:
     """List jobs, newest first; times are UTC."""
     with opened_with_queue(workspace) as opened:
-        from curator_app.job_words import about, what
+        from curator_app.job_words import about, state, title
         from pipeline.jobs import list_jobs
 
         jobs = list_jobs(opened, active_only=active, limit=limit)
@@ -52,8 +55,8 @@ def list_(
                 [
                     (
                         job.id,
-                        job.state,
-                        what(job),
+                        state(job),
+                        title(job),
                         about(job),
                         job.who,
                         f"{job.created_at:%Y-%m-%d %H:%M:%S}",
@@ -63,7 +66,7 @@ def list_(
                     )
                     for job in jobs
                 ],
-                cut=("about",),
+                cut=("what", "about"),
             )
 
 
@@ -78,11 +81,12 @@ def show(
     with opened_with_queue(workspace) as opened:
         from pipeline.job_costs import job_cost
         from pipeline.job_log import read_job_log
-        from pipeline.jobs import job_status
+        from pipeline.jobs import find_job, job_status, list_jobs
+        from pipeline.workers import queue_of
 
-        job = job_status(opened, job_id)
+        job = job_status(opened, find_job(opened, job_id))
         cost = job_cost(opened, job)
-        log = read_job_log(opened, job_id, lines=lines) if lines else []
+        log = read_job_log(opened, job.id, lines=lines) if lines else []
         if as_json:
             print_json(
                 {
@@ -94,7 +98,8 @@ def show(
                 }
             )
             return
-        for name, value in _facts(job, cost):
+        queue = queue_of(opened, list_jobs(opened, active_only=True)) if job.state == "queued" else None
+        for name, value in _facts(job, cost, queue):
             print_text(f"{name:<14}{value}")
         for line in log:
             print_text(f"{line.at:%Y-%m-%d %H:%M:%S}Z {line.level} {line.text}")
@@ -104,25 +109,38 @@ def show(
 def cancel(job_id: IdArgument, workspace: WorkspaceOption = None, as_json: JsonOption = False) -> None:
     """Cancel a job; what it finished stays."""
     with opened_with_queue(workspace) as opened:
-        from curator_app.job_words import cancelling
-        from pipeline.jobs import cancel_job, job_status
+        from curator_app.job_words import cancelling, title
+        from pipeline.jobs import cancel_job, find_job, job_status
 
-        before = job_status(opened, job_id)
-        cancel_job(opened, job_id)
+        before = job_status(opened, find_job(opened, job_id))
+        cancel_job(opened, before.id)
         if as_json:
-            print_json({"cancelled": job_id, "done": before.done, "total": before.total})
+            print_json({"cancelled": before.id, "done": before.done, "total": before.total})
         else:
-            print_text(f"Cancelled. {cancelling(before)}")
+            print_text(f"Cancelled: {title(before)}. {cancelling(before)}")
 
 
-def _facts(job: JobStatus, cost: JobCost | None) -> list[tuple[str, str]]:
+def _facts(job: JobStatus, cost: JobCost | None, queue: Queue | None) -> list[tuple[str, str]]:
     """Return what there is to say of a job, line by line."""
-    from curator_app.job_words import about, duration, money, outcome, problems, tokens, units, what
+    from curator_app.job_words import (
+        about,
+        duration,
+        money,
+        outcome,
+        problems,
+        state,
+        title,
+        tokens,
+        units,
+        waits_for,
+        why,
+    )
 
     facts = [
         ("job", job.id),
-        ("what", " · ".join(part for part in (what(job), about(job)) if part)),
-        ("state", f"{job.state} by {job.cancelled_by}" if job.cancelled_by else job.state),
+        ("what", " · ".join(part for part in (title(job), about(job)) if part)),
+        ("state", f"{state(job)} by {job.cancelled_by}" if job.cancelled_by else state(job)),
+        ("waits for", waits_for(job, queue) if queue is not None else ""),
         ("asked for", f"{job.created_at:%Y-%m-%d %H:%M:%S} UTC by {job.who}"),
         ("ran", duration(job)),
         ("progress", units(job)),
@@ -131,7 +149,8 @@ def _facts(job: JobStatus, cost: JobCost | None) -> list[tuple[str, str]]:
     ]
     if cost is not None:
         facts += [("calls", f"{cost.calls:,}"), ("tokens", tokens(cost)), ("cost", money(cost))]
-    facts += [("error" if job.error else "problem", line) for line in problems(job)]
+    facts += [("error", " ".join(why(job)))]
+    facts += [("problem", line) for line in problems(job)]
     return [(name, value) for name, value in facts if value]
 
 

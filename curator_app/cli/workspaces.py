@@ -18,6 +18,7 @@ from curator_app.cli._output import (
     WorkspaceOption,
     opened_with_queue,
     opened_workspace,
+    own_command,
     print_json,
     print_table,
     print_text,
@@ -51,8 +52,8 @@ def init(
         print_json({"workspace": created.root, "owner": created.owner().name})
     else:
         print_text(f"Workspace made in {created.root}. Add slides next, or open it:")
-        print_text(f"  histocurator slides add PATH --organ … --source … --licence … --workspace {created.root}")
-        print_text(f"  histocurator serve --workspace {created.root}")
+        print_text(f"  {own_command()} slides add PATH --organ … --source … --licence … --workspace {created.root}")
+        print_text(f"  {own_command()} serve --workspace {created.root}")
 
 
 def serve(
@@ -158,7 +159,7 @@ def demo(
         )
         print_text(f"Workspace: {summary.root}")
         if not serve_app:
-            print_text(f"Open it: histocurator serve --workspace {summary.root}")
+            print_text(f"Open it: {own_command()} serve --workspace {summary.root}")
     if not summary.counts.get("released"):
         raise typer.Exit(EXIT_NOTHING_USABLE)
     if serve_app:

@@ -1,5 +1,6 @@
 """Browser components (keys, text field, slide viewer, ROI picker, ...), each with its own script."""
 
+from curator_app.components._at_work import give_back_when_closed
 from curator_app.components._keyboard import Key, keyboard
 from curator_app.components._leave import leave_for
 from curator_app.components._picker import (
@@ -28,6 +29,7 @@ __all__ = [
     "Save",
     "SlideCard",
     "ViewedSlide",
+    "give_back_when_closed",
     "is_new_here",
     "keyboard",
     "leave_for",

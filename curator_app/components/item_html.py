@@ -41,10 +41,10 @@ def item_html(content: MultipleChoice | KPrim | FreeText) -> str:
 
 def _choice(sign: str, text: str, why: str, marked: bool, word: str, other_word: str = "") -> str:
     verdict = f"✓ {word}" if marked else (f"✕ {other_word}" if other_word else "")
-    mark = f' <span class="verdict">{verdict}</span>' if verdict else ""
+    mark = f'<span class="verdict">{verdict}</span>' if verdict else ""
     return (
         f'<li class="{"marked" if marked else ""}"><span class="sign">{sign}</span><div>'
-        f'<p>{escape(text)}{mark}</p><p class="why">{escape(why)}</p></div></li>'
+        f'<p>{escape(text)}</p><p class="why">{escape(why)}</p></div>{mark}</li>'
     )
 
 
@@ -70,5 +70,15 @@ def changes_html(changes: Sequence[FieldChange], *, since: int) -> str:
 
 
 def _pieces(before: str, after: str) -> str:
-    tags = {"same": "{}", "gone": "<del>{}</del>", "new": "<ins>{}</ins>"}
-    return "".join(tags[piece.kind].format(escape(piece.text)) for piece in diff_words(before, after))
+    tags = {"gone": "del", "new": "ins"}
+    pieces = diff_words(before, after)
+    return "".join(marked(p.text, tags[p.kind]) if p.kind in tags else escape(p.text) for p in pieces)
+
+
+def marked(text: str, tag: str) -> str:
+    """Return a piece of text as HTML with its words in an element, and the spaces at its ends outside of it."""
+    words = text.strip()
+    if not words:
+        return escape(text)
+    begin = text.index(words)
+    return f"{escape(text[:begin])}<{tag}>{escape(words)}</{tag}>{escape(text[begin + len(words) :])}"

@@ -8,7 +8,7 @@ import streamlit as st
 
 from curator_app.components import text_field
 from curator_app.components.people_html import role_words
-from curator_app.layout import plain, show_problems
+from curator_app.layout import cancel_button, plain, show_problems
 from curator_app.pages._invite import role_boxes, show_link
 from curator_app.session import who, workspace
 from curator_app.writings import draft_field, end_writing
@@ -82,7 +82,10 @@ def reset_dialog(person: PersonRow) -> None:
             f"Makes a link with which **{plain(person.display_name)}** ({plain(person.name)}) sets a new password. "
             "Until it is used, the old one goes on; then all sessions of this account end."
         )
-        if not st.button("Make the link", key="reset_make", type="primary"):
+        with st.container(horizontal=True):
+            pressed = st.button("Make the link", key="reset_make", type="primary")
+            cancel_button("reset_cancel")
+        if not pressed:
             return
     try:
         link, token = reset_link(workspace(), person.name, who=who())
@@ -100,7 +103,10 @@ def end_sessions_dialog(person: PersonRow) -> None:
         f"Ends {number} of **{plain(person.display_name)}** ({plain(person.name)}) at once, on all computers. What "
         "they typed is kept; they may sign in again."
     )
-    if not st.button(f"End {number}", key="end_sessions_now", type="primary"):
+    with st.container(horizontal=True):
+        pressed = st.button(f"End {number}", key="end_sessions_now", type="primary")
+        cancel_button("end_sessions_cancel")
+    if not pressed:
         return
     try:
         ended = end_sessions_of(workspace(), person.name, who=who())
@@ -122,7 +128,7 @@ def _unlock(person: PersonRow) -> None:
 def close_dialog(person: PersonRow) -> None:
     """Say what closing does, ask why, then close the account."""
     st.markdown(
-        f"Closes the one account of **{plain(person.display_name)}** ({plain(person.name)}). The password is erased, "
+        f"Closes the account of **{plain(person.display_name)}** ({plain(person.name)}). The password is erased, "
         f"{person.sessions} open {'session ends' if person.sessions == 1 else 'sessions end'}, and links that this "
         f"person sent no longer work. What they wrote, decided and answered stays under {plain(person.name)} and "
         f"{plain(person.pseudonym)}. There is no undo."
@@ -130,7 +136,10 @@ def close_dialog(person: PersonRow) -> None:
     draft = f"close_{person.pseudonym.replace('-', '_')}"
     reason = text_field("Why (for the audit trail)", key=f"{draft}_reason", kept=draft_field(draft, "reason"))
     forget = st.checkbox("Also erase the name that colleagues see", key="close_forget")
-    if not st.button("Close this account", type="primary", key="close_now"):
+    with st.container(horizontal=True):
+        pressed = st.button("Close this account", type="primary", key="close_now")
+        cancel_button("close_cancel")
+    if not pressed:
         return
     try:
         close_account(

@@ -23,7 +23,7 @@ from curator_app.components.safety_html import (
 )
 from curator_app.drafts import note_draft
 from curator_app.item_changes import changed_fields
-from curator_app.layout import key_label, local_time, mark, organ_words, show_problems
+from curator_app.layout import cancel_button, key_label, local_time, mark, organ_words, show_problems
 from curator_app.pages._edit_form import (
     Editing,
     beside_edit,
@@ -366,7 +366,9 @@ def _undo_edit(back: _Back) -> None:
 def _reject(item_id: str, row_version: int, after: str | None) -> None:
     draft = note_draft(item_id)
     note = _reason("What is wrong", draft, submits="reject_now")
-    pressed = st.button(key_label("Reject with this note", "Ctrl ⏎"), key="reject_now", type="primary")
+    with st.container(horizontal=True):
+        pressed = st.button(key_label("Reject with this note", "Ctrl ⏎"), key="reject_now", type="primary")
+        cancel_button("reject_cancel")
     saving = _deciding("reject", item_id, row_version, writing=writing_of(draft))
     save_first("reject_now", replace(saving, texts={"note": f"{draft}_note"}))
     if not pressed:
@@ -389,7 +391,10 @@ def _withdraw(item_id: str, row_version: int, after: str | None) -> None:
     draft = f"withdraw_{item_id}"
     st.markdown("This one item leaves the queue and later releases. It stays in the history; there is no undo.")
     reason = _reason("Why", draft, submits=None)
-    if not st.button("Withdraw 1 item", key="withdraw_now", type="primary"):
+    with st.container(horizontal=True):
+        pressed = st.button("Withdraw 1 item", key="withdraw_now", type="primary")
+        cancel_button("withdraw_cancel")
+    if not pressed:
         return
     try:
         withdraw_item(workspace(), item_id, reason=reason, who=who(), expected_version=row_version)

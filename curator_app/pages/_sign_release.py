@@ -87,15 +87,23 @@ def _form(release: Release, signer: str) -> None:
     )
     with st.form("sign_form", border=False):
         st.text_input("Your password", type="password", key=_PASSWORD, autocomplete="off")
-        st.form_submit_button(
-            "Sign this release", type="primary", key="sign_confirm", on_click=_sign, args=(release.id,)
-        )
+        with st.container(horizontal=True):
+            st.form_submit_button(
+                "Sign this release", type="primary", key="sign_confirm", on_click=_sign, args=(release.id,)
+            )
+            left = st.form_submit_button("Cancel", key="sign_cancel", on_click=_forget_password)
+    if left:
+        st.rerun()
     if (problem := st.session_state.pop(_PROBLEM, None)) is not None:
         show_problems(problem)
     st.html(
         '<p class="hc-facts">All files are compared with the manifest first. The signature stands in the audit trail '
         "and beside the manifest; it cannot be taken back.</p>"
     )
+
+
+def _forget_password() -> None:
+    st.session_state[_PASSWORD] = ""
 
 
 def _sign(release_id: str) -> None:

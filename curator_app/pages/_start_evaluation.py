@@ -37,13 +37,23 @@ def start_evaluation(releases: Sequence[Release]) -> None:
     """Draw the form and queue the evaluation when it is sent."""
     by_name = {f"{r.name} {r.version} · {r.item_count} items": r.path for r in releases}
     with st.container(horizontal=True, vertical_alignment="bottom", key="evaluation_what"):
-        where = st.selectbox("Benchmark", [*by_name, _OTHER], width=300, key="evaluate_benchmark")
+        # A name that is typed is meant: without this, the field would go back to the release without a word.
+        where = str(
+            st.selectbox(
+                "Benchmark: a release, or type a folder or OWNER/NAME",
+                [*by_name, _OTHER],
+                accept_new_options=True,
+                width=330,
+                key="evaluate_benchmark",
+            )
+            or ""
+        ).strip()
         if where == _OTHER:
             path = str(
                 st.text_input("Release folder, Parquet file, or OWNER/NAME", key="evaluate_path", width=340) or ""
             ).strip()
         else:
-            path = by_name[where]
+            path = by_name.get(where, where)
         model = _model("Model: a baseline, or type any name", list(BASELINES), "evaluate_model")
         judge = _model(
             "Judge of free text", list(dict.fromkeys([workspace().settings.judge, DEFAULT_JUDGE])), "evaluate_judge"

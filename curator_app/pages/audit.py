@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from html import escape
 
 import streamlit as st
 
+from curator_app.audit_words import action_words, kind_words
 from curator_app.components import Key
 from curator_app.components.audit_html import trail_table
 from curator_app.components.item_html import item_style
@@ -51,12 +53,20 @@ class _Checked:
     at: datetime
 
 
+class _NoDay:
+    """What is typed where a day belongs, and is none."""
+
+
 def show() -> None:
     """Draw the page."""
     page_head("Audit", "Who changed what, when and why; rows are only ever added", keys=_KEYS)
     st.html(item_style())
     _chain(count_events(workspace()))
     wanted = _filters()
+    if wanted is None:
+        # Rows and downloads as if nothing were filtered would be taken for the filtered ones.
+        empty_state("No rows are shown.", "A date above is no day: mend it, or empty its field.")
+        return
     if st.session_state.get(_WANTED) != wanted:
         st.session_state[_WANTED], st.session_state[_COUNT] = wanted, SHOWN
     fitting = count_events(workspace(), wanted)
@@ -96,27 +106,29 @@ def _chain(rows: int) -> None:
 
 def _chain_words(checked: _Checked | None, rows: int) -> str:
     if checked is None:
-        return f"○ not checked in this visit: {rows:,} rows"
+        return f"○ not checked in this visit: {rows:,} {'row' if rows == 1 else 'rows'}"
     check = checked.check
     last = list_events(workspace(), limit=1, before=check.head.sequence + 1)
     when = f", last at {local_time(last[0].at, seconds=True)}" if last else ""
     state = "✕ <strong>not whole</strong>" if check.faults else "✓ <strong>whole</strong>"
     return (
-        f"{state}: {check.rows:,} rows{when} "
+        f"{state}: {check.rows:,} {'row' if check.rows == 1 else 'rows'}{when} "
         f"<small>checked at {escape(local_time(checked.at, seconds=True)[11:])}</small>"
     )
 
 
-def _filters() -> EventFilter:
+def _filters() -> EventFilter | None:
+    """Return what is asked for, or None where a field holds what is no day."""
     choices = event_choices(workspace())
     with st.container(horizontal=True, vertical_alignment="top", gap="small", key="audit_filters"):
-        who = _choose("Who", choices["who"], "audit_who")
-        action = _choose("Action", choices["action"], "audit_action")
-        kind = _choose("Kind of object", choices["object_type"], "audit_kind")
+        who = _choose("Who", choices["who"], "audit_who", str)
+        action = _choose("Action", choices["action"], "audit_action", action_words)
+        kind = _choose("Kind of object", choices["object_type"], "audit_kind", kind_words)
         with st.container(width=ID_WIDTH_PX):
             identifier = st.text_input("Object's id", key="audit_object", placeholder="seed_…").strip()
-        first = _day("From", "audit_from")
-        last = _day("To, with that day", "audit_to")
+        first, last = _day("From", "audit_from"), _day("To, with that day", "audit_to")
+    if isinstance(first, _NoDay) or isinstance(last, _NoDay):
+        return None
     return EventFilter(
         who=who,
         action=action,
@@ -127,7 +139,7 @@ def _filters() -> EventFilter:
     )
 
 
-def _choose(label: str, options: list[str], key: str) -> str | None:
+def _choose(label: str, options: list[str], key: str, words: Callable[[str], str]) -> str | None:
     with st.container(width=CHOICE_WIDTH_PX):
         chosen: str | None = st.selectbox(
             label,
@@ -135,13 +147,13 @@ def _choose(label: str, options: list[str], key: str) -> str | None:
             index=None,
             placeholder="All",
             key=key,
-            format_func=lambda option: option.replace("_", " "),
+            format_func=words,
         )
         return chosen
 
 
-def _day(label: str, key: str) -> date | None:
-    """Return the day that is typed, or None for none; what is no day is named and counts as none."""
+def _day(label: str, key: str) -> date | _NoDay | None:
+    """Return the day that is typed, or None for none; of what is no day the field says so."""
     with st.container(width=CHOICE_WIDTH_PX):
         typed = st.text_input(label, key=key, placeholder="2026-01-31").strip()
         if not typed:
@@ -149,8 +161,8 @@ def _day(label: str, key: str) -> date | None:
         try:
             return date.fromisoformat(typed)
         except ValueError:
-            st.html('<p class="hc-facts" role="alert">✕ no day; write 2026-01-31</p>')
-            return None
+            st.html('<p class="hc-fault" role="alert">✕ no day; write 2026-01-31</p>')
+            return _NoDay()
 
 
 def _begin_of(day: date) -> datetime:

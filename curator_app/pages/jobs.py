@@ -12,8 +12,7 @@ from curator_app.components import Key
 from curator_app.components._choosable import choosable
 from curator_app.components.item_html import item_style
 from curator_app.components.jobs_html import job_html, jobs_table, log_html
-from curator_app.job_progress import UNTAKEN_S
-from curator_app.job_words import RESULT_PAGES, cancelling, what
+from curator_app.job_words import RESULT_PAGES, cancelling, title, waits_for
 from curator_app.layout import empty_state, go_to, key_label, page_head, refusals_shown, show_problems
 from curator_app.rail import may_open
 from curator_app.session import may, workspace
@@ -22,6 +21,7 @@ from pipeline.job_costs import JobCost, job_cost
 from pipeline.job_log import LAST_LINES, read_job_log
 from pipeline.jobs import JOB_PERMISSIONS, JobStatus, cancel_job, list_jobs, may_cancel
 from pipeline.permissions import Permission
+from pipeline.workers import queue_of
 
 REFRESH_S = 2.0
 SHOWN = 20
@@ -94,7 +94,8 @@ def _draw(jobs: Sequence[JobStatus], *, more: bool) -> None:
         if more:
             st.button("Show older jobs", key="jobs_older", on_click=_show_older)
     with right, st.container(key="job_chosen"):
-        _one(chosen, costs[chosen.id])
+        waits = waits_for(chosen, queue_of(workspace(), [job for job in jobs if job.active]))
+        _one(chosen, costs[chosen.id], waits)
 
 
 def _cost(job: JobStatus) -> JobCost | None:
@@ -117,9 +118,8 @@ def _show_older() -> None:
     st.session_state[_COUNT] += SHOWN
 
 
-def _one(job: JobStatus, cost: JobCost | None) -> None:
-    waited = (datetime.now(UTC) - job.created_at).total_seconds()
-    st.html(job_html(job, cost, waits_for_worker=job.state == "queued" and waited > UNTAKEN_S))
+def _one(job: JobStatus, cost: JobCost | None, waits: str) -> None:
+    st.html(job_html(job, cost, waits=waits))
     with st.container(horizontal=True, key="job_acts"):
         page = next((page for kind, page in RESULT_PAGES.items() if kind == job.kind), None)
         if job.state == "done" and page is not None and may_open(page.module):
@@ -127,7 +127,7 @@ def _one(job: JobStatus, cost: JobCost | None) -> None:
         if job.active and may_cancel(job, workspace().actor):
             _cancel(job)
     st.html(f'<p class="hc-section">Log · last {LAST_LINES} lines</p>')
-    st.html(log_html(read_job_log(workspace(), job.id)))
+    st.html(log_html(read_job_log(workspace(), job.id), error=job.error))
 
 
 def _open_result(job: JobStatus, module: str) -> None:
@@ -144,7 +144,7 @@ def _cancel(job: JobStatus) -> None:
         return
     with st.container(border=True, key="cancel_asked"):
         st.html(
-            f'<p role="alert" style="margin:0"><strong>Cancel “{escape(what(job))}”?</strong> '
+            f'<p role="alert" style="margin:0"><strong>Cancel “{escape(title(job))}”?</strong> '
             f"{escape(cancelling(job))}</p>"
         )
         with st.container(horizontal=True):

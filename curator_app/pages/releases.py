@@ -118,7 +118,8 @@ def _checklist(gate: Gate) -> None:
     faults = [problem for problem in gate.problems if entries or not problem.startswith("no item")]
     if entries:
         words = "every image is the selected one, with source and licence"
-        _step(not faults, "Gate", f"{len(faults)} to mend" if faults else words)
+        must = "what every release must meet"
+        _step(not faults, "Gate", f"({must}) {f'{len(faults)} to mend' if faults else words}")
     for number, problem in enumerate(gate.problems):
         page, link = next((to for start, to in _MENDED_ON.items() if problem.startswith(start)), _ROI_PAGE)
         with st.container(horizontal=True, vertical_alignment="center", key=f"fault_{number}"):
@@ -202,6 +203,11 @@ def _built() -> None:
 def _card(gate: Gate) -> None:
     card = dataset_card(gate.entries, *_named())
     head, _, body = card.removeprefix("---\n").partition("\n---\n")
+    first = min(entry.seed.category for entry in gate.entries)
+    st.html(
+        '<p class="hc-facts">Formats and categories stand in it by their values in the data, such as '
+        f"<code>{escape(first)}</code> for {escape(category_name(first))}.</p>"
+    )
     with st.container(border=True, height=460, key="card_preview"):
         st.markdown(body)
         with st.expander("Machine-readable head (YAML)"):
@@ -251,11 +257,13 @@ def _files_html(release: Release) -> str:
         for entry in _manifest_files(folder)
     )
     manifest = (
-        f"<tr><td>{_download_html(release, MANIFEST_FILE, offered)}</td><td class='number'></td>"
+        f"<tr><td>{_download_html(release, MANIFEST_FILE, offered)}</td>"
+        f"<td class='number'>{_size_of(folder / MANIFEST_FILE)}</td>"
         f"<td><code>{release.content_sha256[:HASH_CHARACTERS]}…</code></td></tr>"
     )
     signatures = (
-        f"<tr><td>{_download_html(release, SIGNATURE_FILE, offered)}</td><td class='number'></td><td></td></tr>"
+        f"<tr><td>{_download_html(release, SIGNATURE_FILE, offered)}</td>"
+        f"<td class='number'>{_size_of(folder / SIGNATURE_FILE)}</td><td></td></tr>"
         if SIGNATURE_FILE in offered
         else ""
     )
@@ -285,6 +293,14 @@ def _manifest_files(folder: Path) -> list[ManifestEntry]:
         return manifest_files(folder)
     except InputError:
         return []
+
+
+def _size_of(file: Path) -> str:
+    """Return a file's size; "" where it is gone, which Verify explains."""
+    try:
+        return _size(file.stat().st_size)
+    except OSError:
+        return ""
 
 
 def _size(number: int) -> str:

@@ -26,7 +26,7 @@ from curator_app.components import (
     text_field,
     text_of,
 )
-from curator_app.conflicts import beside_html
+from curator_app.conflicts import at_time, beside_html
 from curator_app.layout import (
     choose_organ,
     empty_state,
@@ -46,7 +46,7 @@ from curator_app.writings import draft_field, end_writing, writing_of
 from db.tables import Roi, Seed, Slide
 from evaluation.items import CATEGORIES, describe_categories
 from evaluation.slides import SlideError
-from pipeline.errors import InputError
+from pipeline.errors import IncompleteError, InputError
 from pipeline.leases import lease_roi
 from pipeline.permissions import Permission
 from pipeline.rois import list_rois, reject_roi
@@ -173,12 +173,23 @@ def _image(roi: Roi, slide: Slide, coming: list[str]) -> None:
 
 
 def _form(roi: Roi, place: int, queue: list[tuple[Roi, Slide]], seeds: dict[str, list[Seed]]) -> None:
-    work_on(roi.id, lease_roi)
     draft = seed_drafts.open_draft(roi.id)
     if (late := take_unheard(_SAVE, draft.name)) is not None:
         seed_drafts.finish_saved(late)
+    # What is written scrolls; what saves it stands at the foot and is always in sight.
+    with st.container(key="form_scroll"):
+        work_on(roi.id, lease_roi)
+        _unsaved(draft, seeds)
+        _fields(draft)
+        _written(roi, seeds)
+    with st.container(key="form_foot"):
+        _problem_of(draft)
+        _acts(draft, roi, place, queue, seeds)
+    decide_conflict(draft, saved=lambda roi_id: _go_to_free(roi_id, queue, seeds))
+
+
+def _fields(draft: seed_drafts.Draft) -> None:
     described = describe_categories()
-    _unsaved(draft, seeds)
     with st.container(key="category_choice"):
         category = st.radio(
             "Category (1–7)",
@@ -188,6 +199,7 @@ def _form(roi: Roi, place: int, queue: list[tuple[Roi, Slide]], seeds: dict[str,
             key=draft.key("category"),
             on_change=draft.keep_category,
         )
+    _fault(draft, "category")
     chosen = next((entry for entry in described if entry.slug == category), None)
     st.caption(
         f"{chosen.definition} Example: {chosen.example_question} {chosen.example_answer}."
@@ -199,9 +211,13 @@ def _form(roi: Roi, place: int, queue: list[tuple[Roi, Slide]], seeds: dict[str,
     beside = text_beside(draft)
     if beside is not None:
         st.html(beside_html(beside))
-    problem = st.session_state.get(_PROBLEM)
-    if problem is not None and problem[0] == roi.id:
-        show_problems(problem[1])
+    _text(draft, "notes", "Notes", rows=1)
+
+
+def _acts(
+    draft: seed_drafts.Draft, roi: Roi, place: int, queue: list[tuple[Roi, Slide]], seeds: dict[str, list[Seed]]
+) -> None:
+    beside = text_beside(draft)
     over = f"Save over {plain(beside.whose)}" if beside is not None else "Save the change"
     st.button(
         key_label(over if draft.editing else "Save and next", "Ctrl ⏎"),
@@ -219,9 +235,31 @@ def _form(roi: Roi, place: int, queue: list[tuple[Roi, Slide]], seeds: dict[str,
             with st.popover(key_label("Drop", "d"), key="drop_roi"):
                 _drop_form(roi, place, queue)
     undo_row(_taken_back)
-    _text(draft, "notes", "Notes", rows=1)
-    _written(roi, seeds)
-    decide_conflict(draft, saved=lambda roi_id: _go_to_free(roi_id, queue, seeds))
+
+
+def _refused(draft: seed_drafts.Draft) -> InputError | None:
+    """Return why the save of this form was refused, until it is saved or another one is open."""
+    problem: tuple[str, InputError] | None = st.session_state.get(_PROBLEM)
+    return problem[1] if problem is not None and problem[0] == draft.roi_id else None
+
+
+def _problem_of(draft: seed_drafts.Draft) -> None:
+    """Say above the buttons why nothing was saved; what is wrong with a field stands at that field."""
+    problem = _refused(draft)
+    if isinstance(problem, IncompleteError):
+        where = ", ".join(problem.faults)
+        st.html(f'<p class="hc-fault" role="alert">✕ {html.escape(problem.message)}: look at {html.escape(where)}.</p>')
+    elif problem is not None:
+        show_problems(problem)
+
+
+def _fault(draft: seed_drafts.Draft, field: str) -> None:
+    """Say at a field what was wrong with it when the save was refused."""
+    problem = _refused(draft)
+    fault = problem.faults.get(field) if isinstance(problem, IncompleteError) else None
+    if fault is not None:
+        words = "Choose a category." if field == "category" else f"The {field} {fault}."
+        st.html(f'<p class="hc-fault">✕ {html.escape(words)}</p>')
 
 
 def _saving(draft: seed_drafts.Draft) -> Save:
@@ -252,6 +290,7 @@ def _text(draft: seed_drafts.Draft, field: str, label: str, *, rows: int = 2, he
         # One field for all ROIs: while the page is drawn anew, the one before would else stand beside it.
         at=f"seed_{field}",
     )
+    _fault(draft, field)
 
 
 def _unsaved(draft: seed_drafts.Draft, seeds: dict[str, list[Seed]]) -> None:
@@ -262,23 +301,36 @@ def _unsaved(draft: seed_drafts.Draft, seeds: dict[str, list[Seed]]) -> None:
     """
     if draft.editing is not None:
         with _notice("seed_changing"):
-            st.html('<p class="hc-facts">✎ You are changing a seed that is stored.</p>', width="content")
+            st.html('<p class="hc-facts">✎ You are changing a seed that is stored.</p>')
             st.button("Leave it as it is", key="leave_change", on_click=_leave_change, args=(draft,))
         return
     if (at := draft.came_back) is not None:
         with _notice("seed_back"):
             st.html(
-                f'<p class="hc-facts" role="status">✎ Your unsaved text of {local_time(at)[-5:]} is in the form.</p>',
-                width="content",
+                f'<p class="hc-facts" role="status">✎ Your unsaved text of {local_time(at)[-5:]} is in the form.</p>'
             )
             st.button("Discard", key="discard_back", on_click=_give_up, args=(draft,))
-    for seed, at in seed_drafts.unsaved_changes(seeds.get(draft.roi_id, ())):
-        with _notice(f"seed_offer_{seed.id}"):
-            short = html.escape(shortened(seed.question))
-            st.html(
-                f'<p class="hc-facts" role="status">✎ Unsaved change of {local_time(at)[-5:]} to: {short}</p>',
-                width="content",
-            )
+    for change in seed_drafts.unsaved_changes(seeds.get(draft.roi_id, ())):
+        _offer(change)
+
+
+def _offer(change: seed_drafts.UnsavedChange) -> None:
+    """Offer a change that was typed and not saved, with the beginning of both texts."""
+    seed = change.seed
+    short = {name: html.escape(shortened(text)) for name, text in (("mine", change.mine), ("stored", change.stored))}
+    now = change.saved_meanwhile
+    meanwhile = (
+        f"<br>{html.escape(now.writer)} saved another text meanwhile, at {at_time(now)}; “Use it” and saving "
+        "shows both."
+        if now is not None
+        else ""
+    )
+    with st.container(gap="small", key=f"seed_offer_{seed.id}"):
+        st.html(
+            f'<p class="hc-facts" role="status">✎ Unsaved change of {local_time(change.at)[-5:]}: '
+            f"“{short['mine']}”<br>Stored: “{short['stored']}”{meanwhile}</p>"
+        )
+        with st.container(horizontal=True, gap="small"):
             st.button("Use it", key=f"use_{seed.id}", on_click=_edit, args=(seed,))
             st.button(
                 "Discard",
@@ -289,7 +341,7 @@ def _unsaved(draft: seed_drafts.Draft, seeds: dict[str, list[Seed]]) -> None:
 
 
 def _notice(key: str) -> DeltaGenerator:
-    return st.container(horizontal=True, vertical_alignment="center", gap="small", key=key)
+    return st.container(horizontal=True, vertical_alignment="center", gap="small", wrap=False, key=key)
 
 
 def _leave_change(draft: seed_drafts.Draft) -> None:

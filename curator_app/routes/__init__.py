@@ -5,6 +5,7 @@ from curator_app.routes._audit_export import audit_routes, export_address
 from curator_app.routes._downloads import archive_address, download_address, download_routes, downloadable
 from curator_app.routes._drafts import draft_routes
 from curator_app.routes._guard import Guard, answered_names
+from curator_app.routes._leases import lease_routes
 from curator_app.routes._open_slides import OpenSlides
 from curator_app.routes._page_shell import PageShell, nothing_else
 from curator_app.routes._pictures import picture_routes
@@ -30,6 +31,7 @@ __all__ = [
     "downloadable",
     "draft_routes",
     "export_address",
+    "lease_routes",
     "nothing_else",
     "picture_routes",
     "provider_routes",

@@ -13,7 +13,7 @@ import platformdirs
 from sqlmodel import col, func, select
 
 from db.tables import Item, ItemVersion, Roi, Seed, Slide
-from evaluation.vqa import MetricName, VqaResults
+from evaluation.vqa import Configuration, MetricName, VqaResults
 from pipeline.benchmarks import evaluate_in_process, list_runs
 from pipeline.bins import bin_candidates
 from pipeline.demo._real_slide import RealSlideError, add_real_slide
@@ -251,11 +251,22 @@ def _sum_up(workspace: Workspace, summary: DemoSummary) -> None:
         "approved": states.get("approved", 0) + states.get("released", 0),
         "released": states.get("released", 0),
     }
-    for run in reversed(list_runs(workspace)):
-        path = Path(run.path) / "results.json"
-        if run.model in BASELINES and path.is_file():
+    # The demo's own run of each baseline: others, of a part of the items or without images, do not compare.
+    for model in BASELINES:
+        for run in reversed([run for run in list_runs(workspace) if run.model == model]):
+            path = Path(run.path) / "results.json"
+            if not path.is_file():
+                continue
             results = VqaResults.model_validate_json(path.read_text(encoding="utf-8"))
+            if not _on_everything(results.provenance.configuration):
+                continue
             scores = tuple(
                 metric.mean if (metric := results.metrics.get(name)) is not None else None for name in SCORE_NAMES
             )
             summary.baselines.append(BaselineScore(run.model, scores))
+            break
+
+
+def _on_everything(configuration: Configuration) -> bool:
+    whole = configuration.limit is None and configuration.organ is None and configuration.category is None
+    return whole and configuration.ablation == "normal"

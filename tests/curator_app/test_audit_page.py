@@ -78,6 +78,9 @@ def test_days_are_whole_days_where_the_server_stands(trail: Workspace) -> None:
     assert "No rows fit." in said(page)
     page.text_input(key="audit_to").set_value("yesterday").run()
     assert "no day; write 2026-01-31" in said(page)
+    for shown in ("rows, newest first", "/api/audit/export", "<del>"):
+        assert shown not in said(page), "nothing is shown as if it were filtered"
+    page.text_input(key="audit_to").set_value("").run()
     assert f"{count_events(trail):,} rows, newest first" in said(page)
 
 
@@ -107,7 +110,7 @@ def test_a_broken_chain_is_named(trail: Workspace) -> None:
         ({"note": "x"}, None, "<del>x</del> → nothing"),
         ({"note": None}, {"note": "x"}, "<del>nothing</del> → x"),
         (None, {"roles": ["admin", "author"]}, "admin, author"),
-        (None, {"box": {"x": 1}}, escape('{"x": 1}')),
+        (None, {"box": {"x": 1}}, "<dt>box</dt><dd>x 1</dd>"),
         (None, None, ""),
     ],
 )
@@ -118,8 +121,18 @@ def test_changes_are_said_in_words(old: dict[str, object] | None, new: dict[str,
 def test_a_long_text_is_cut_but_there() -> None:
     long = "x" * (LONGEST + 1)
     shown = changes_html(None, {"question": long})
-    assert f'title="{long}"' in shown
-    assert f">{'x' * LONGEST}…<" in shown
+    assert f"<details><summary>{'x' * LONGEST}…</summary>{long}</details>" in shown
+    words = changes_html(None, {"question": "word " * LONGEST})
+    assert "word…</summary>" in words, "no word is cut"
+
+
+def test_a_document_is_read_in_words() -> None:
+    summary = {"metrics": {"mcq": {"mean": 0.2000000000000001, "n": 40}}, "n_items": 4, "judge": None}
+    shown = changes_html(None, {"summary": summary, "complete": True})
+    assert "metrics (mcq (mean 0.2, n 40)); n items 4; judge nothing" in shown
+    assert "{" not in shown
+    later = {**summary, "n_items": 5}
+    assert "<del>n items 4</del> → n items 5" in changes_html({"summary": summary}, {"summary": later})
 
 
 class TestExport:

@@ -27,6 +27,7 @@ from db import utc_now
 from db.tables import Account, AccountSession
 from evaluation.items import CATEGORIES
 from pipeline.ingest import add_slides, list_slides
+from pipeline.leases import lease_roi
 from pipeline.people import end_sessions_of, invite
 from pipeline.permissions import Permission, Role
 from pipeline.releases import build_release
@@ -53,7 +54,7 @@ WAY_IN = {
 }
 """Routes that ask for no permission, and why they need none."""
 
-SAVES = ("/api/seeds", "/api/items/item_x/decisions")
+SAVES = ("/api/seeds", "/api/items/item_x/decisions", "/api/leases/roi_x/end")
 SCRIPTS = "/vendor/"
 
 STREAMLITS: Mapping[str, int | None] = {
@@ -113,6 +114,7 @@ class Running:
             "{file:path}": "manifest.json",
             "{name}": "seed_x",
             "{item}": "item_x",
+            "{object}": "roi_x",
             "{level:int}": "0",
             "{column:int}": "0",
             "{row:int}": "0",
@@ -327,6 +329,18 @@ class TestEveryRole:
 
 class TestAnotherPersons:
     """Signed in, but after what is somebody else's."""
+
+    def test_leases(self, running: Running) -> None:
+        author, second = (running.workspace.acting_as(actor(running.workspace, one)) for one in ("author", OTHERS[0]))
+        assert lease_roi(second, ["roi_held"]) == "roi_held"
+        cookie, target = running.people["author"], "/api/leases/roi_held/end"
+        for account, status in ((second.actor.account_id, 401), (author.actor.account_id, 204)):
+            body = json.dumps({"account": account}).encode()
+            assert running.ask("POST", target, cookie=cookie, body=body).status == status
+            assert lease_roi(author, ["roi_held"]) is None, "only its holder gives it back"
+        body = json.dumps({"account": second.actor.account_id}).encode()
+        assert running.ask("POST", target, cookie=running.people[OTHERS[0]], body=body).status == 204
+        assert lease_roi(author, ["roi_held"]) == "roi_held"
 
     def test_drafts(self, running: Running) -> None:
         author, second = (running.workspace.acting_as(actor(running.workspace, one)) for one in ("author", OTHERS[0]))

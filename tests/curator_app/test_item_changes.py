@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from curator_app.components.item_html import changes_html, item_html
+from curator_app.components.item_html import changes_html, item_html, marked
 from curator_app.item_changes import changed_fields, diff_words
 from evaluation.items import FreeText, KPrim, MultipleChoice, Option, Statement
 
@@ -81,3 +81,8 @@ def test_html_marks_the_key_in_words_and_escapes_every_text() -> None:
     assert "<i>lesion" not in changes
     assert "<ins>" in changes
     assert "Only the order changed since v2" in changes_html([], since=2)
+
+
+def test_spaces_around_marked_words_are_not_marked() -> None:
+    assert marked(" the blurred <area> ", "mark") == " <mark>the blurred &lt;area&gt;</mark> "
+    assert marked("  ", "ins") == "  "

@@ -10,6 +10,7 @@ import pytest
 from curator_app import job_progress, job_words
 from pipeline.job_costs import JobCost
 from pipeline.jobs import JOB_KINDS, JobStatus
+from pipeline.workers import Queue
 
 
 def _job(kind: str = "sample", state: Any = "running", **changed: Any) -> JobStatus:
@@ -30,23 +31,50 @@ def test_every_kind_has_words() -> None:
         assert set(words) == set(JOB_KINDS)
 
 
+NOBODY = Queue(workers=0, running=0, waiting=())
+
+
 def test_a_running_job_says_how_far_it_is() -> None:
-    standing = job_progress._standing(_job(done=3, total=9, message="slide_1.svs"))
-    assert "3 of 9" in standing
+    standing = job_progress._standing(_job(done=3, total=9, message="slide_1.svs"), NOBODY)
+    assert "3 / 9 candidates" in standing.replace("\\", "")
     assert r"slide\_1\.svs" in standing
 
 
-def test_a_job_that_nobody_takes_says_so() -> None:
-    old = datetime.now(UTC) - timedelta(seconds=job_progress.UNTAKEN_S + 1)
-    assert "no worker has taken it" in job_progress._standing(_job(state="queued", created_at=old))
-    assert "no worker" not in job_progress._standing(_job(state="queued"))
-    assert "no worker" not in job_progress._standing(_job(state="running", created_at=old))
+@pytest.mark.parametrize(
+    ("queue", "said"),
+    [
+        (NOBODY, "No worker runs: start"),
+        (Queue(1, 2, ("job",)), "Waits for its turn: 2 jobs run, it is the next one."),
+        (Queue(2, 4, ("a", "b", "job", "c")), "Waits for its turn: 4 jobs run, 2 wait before it."),
+        (Queue(1, 1, ("a", "job")), "Waits for its turn: 1 job runs, 1 waits before it."),
+        (Queue(1, 0, ("job",)), "A worker runs but has not taken it yet."),
+    ],
+)
+def test_a_job_that_waits_says_for_what(queue: Queue, said: str) -> None:
+    old = datetime.now(UTC) - timedelta(seconds=job_words.UNTAKEN_S + 1)
+    assert job_words.waits_for(_job(state="queued", created_at=old), queue).startswith(said)
+    assert job_words.waits_for(_job(state="queued"), queue) == "", "a free worker needs a moment"
+    assert job_words.waits_for(_job(state="running", created_at=old), queue) == ""
+    assert said in job_progress._standing(_job(state="queued", created_at=old), queue).replace("\\", "")
 
 
-def test_a_failed_job_says_why_line_by_line() -> None:
-    ending = job_progress._ending(_job(state="failed", error="The count is wrong\n  it must be positive"))
+def test_a_failed_job_says_why_in_one_text_without_the_servers_folder() -> None:
+    error = (
+        "/a/releases/demo/1.0.0: this benchmark cannot be used.\n  it holds no .parquet file\nGive a release folder."
+    )
+    job = _job("evaluate", "failed", error=error, parameters={"benchmark": "/a/releases/demo/1.0.0"})
+    said = "demo 1.0.0: this benchmark cannot be used. It holds no .parquet file. Give a release folder."
+    assert " ".join(job_words.why(job)) == said
+    assert job_words.problems(job) == []
+    ending = job_progress._ending(job).replace("\\", "")
     assert "✕ failed" in ending
-    assert "- The count is wrong\n- it must be positive" in ending
+    assert said in ending
+
+
+def test_more_than_one_fault_is_listed() -> None:
+    job = _job("bin", "failed", error="2 settings are wrong\n  bins is 0\n  the organ is empty\nMend them.")
+    assert job_words.why(job) == ["2 settings are wrong", "Mend them."]
+    assert job_words.problems(job) == ["bins is 0", "the organ is empty"]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +87,7 @@ def test_a_failed_job_says_why_line_by_line() -> None:
         ("select", {"selected": ["a"]}, "1 ROI selected"),
         ("generate", {"ready": 2, "failed": []}, "2 seeds ready, 0 failed"),
         ("check", {"passed": 2, "guessable": 1, "failed": []}, "2 passed, 1 guessed, 0 without a verdict"),
-        ("evaluate", {"run": "run_1", "path": "/runs/1"}, "run run_1"),
+        ("evaluate", {"run": "run_1", "path": "/runs/1"}, "registered as run_1"),
     ],
 )
 def test_a_finished_job_says_what_came_of_it(kind: str, result: dict[str, Any], said: str) -> None:
@@ -109,7 +137,29 @@ def test_how_long_a_job_ran(seconds: int, said: str) -> None:
     assert job_words.duration(_job()) == ""
 
 
-def test_what_a_job_is_about() -> None:
-    assert job_words.about(_job("bin", parameters={"organ": "soft_tissue", "bins": 3})) == "soft tissue"
-    assert job_words.about(_job("generate", parameters={"generator": "a/b", "checker": "a/b"})) == "a/b"
-    assert job_words.about(_job("add_slides", parameters={"paths": ["/a", "/b"]})) == "2 paths"
+@pytest.mark.parametrize(
+    ("job", "title", "about"),
+    [
+        (_job("bin", parameters={"organ": "soft_tissue", "bins": 3}), "Making bins of soft tissue", ""),
+        (
+            _job("generate", parameters={"generator": "a/b", "checker": "a/b", "seed_ids": ["s", "t"]}),
+            "Generating and checking items of 2 seeds",
+            "a/b",
+        ),
+        (_job("check", total=1, parameters={"checker": "a/b"}), "Checking again 1 item", "a/b"),
+        (_job("add_slides", parameters={"paths": ["/a", "/b"]}), "Adding slides from 2 paths", ""),
+        (_job("add_slides", parameters={"paths": ["/a/b.svs"]}), "Adding slides: b.svs", "/a/b.svs"),
+        (
+            _job("evaluate", parameters={"model": "x/y", "benchmark": "/w/releases/demo/1.0.0", "limit": 4}),
+            "Evaluating x/y on demo 1.0.0",
+            "first 4 items only",
+        ),
+        (
+            _job("evaluate", parameters={"model": "x/y", "benchmark": "OWNER/NAME", "ablation": "black"}),
+            "Evaluating x/y on OWNER/NAME",
+            "image shown: black",
+        ),
+    ],
+)
+def test_a_job_names_its_subject(job: JobStatus, title: str, about: str) -> None:
+    assert (job_words.title(job), job_words.about(job)) == (title, about)

@@ -97,9 +97,9 @@ def test_a_chosen_job_stays_chosen_while_the_page_draws_itself_again(chromium: B
         go(page, "Jobs")
         page.get_by_role("button", name="Making bins").focus()
         page.keyboard.press("Enter")
-        expect(page.locator(".hc-problems")).to_contain_text("There are no candidates of spleen")
+        expect(page.locator(".hc-why")).to_contain_text("There are no candidates of spleen")
         page.wait_for_timeout(5_000)
-        expect(page.locator(".hc-problems")).to_contain_text("There are no candidates of spleen")
+        expect(page.locator(".hc-why")).to_contain_text("There are no candidates of spleen")
 
 
 def test_the_trail_is_downloaded_with_the_filters(chromium: Browser, at_work: AtWork) -> None:

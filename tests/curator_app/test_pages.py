@@ -175,8 +175,11 @@ def test_an_incomplete_seed_keeps_its_text_and_its_place(with_rois: Workspace) -
     assert page.session_state["seed_roi"] == first
     assert typed(page, "Question") == "Which zone is shown?"
     said = _words(page).replace("\\", "")
-    assert "answer is empty" in said
-    assert "category" in said
+    assert "The answer is empty." in said
+    assert "Choose a category." in said
+    assert "The question" not in said
+    assert "not complete: look at category, answer" in said
+    assert "identify_anatomy" not in said, "as people see it, not as it is stored"
     assert list_seeds(with_rois) == []
 
 
@@ -214,12 +217,29 @@ def test_an_edit_is_still_an_edit_on_another_visit(with_seeds: Workspace) -> Non
     type_text(page, "Question", "What changed?")
     page.run()
     again = open_page(with_seeds, "write_seeds")
-    assert "Unsaved change of" in _words(again)
+    offered = _words(again)
+    assert re.search(r"Unsaved change of \d\d:\d\d: “What changed\?”", offered)
+    assert f"Stored: “{seed.question[:10]}" in offered
+    assert "meanwhile" not in offered
     assert typed(again, "Question") == ""
     again.button(key=f"use_{seed.id}").click().run()
     again.button(key="save_seed").click().run()
     assert len(list_seeds(with_seeds)) == 4
     assert next(e.seed for e in list_seeds(with_seeds) if e.seed.id == seed.id).question == "What changed?"
+
+
+def test_an_offered_change_says_what_somebody_saved_meanwhile(with_seeds: Workspace) -> None:
+    page = open_page(with_seeds, "write_seeds")
+    seed = next(e.seed for e in list_seeds(with_seeds) if e.roi.id == page.session_state["seed_roi"])
+    page.button(key=f"edit_{seed.id}").click().run()
+    type_text(page, "Question", "Mine, which zone?")
+    page.run()
+    theirs = SeedText("Theirs, which zone?", "portal", "identify_anatomy")
+    save_seed(with_seeds, theirs, roi_id=seed.roi_id, seed_id=seed.id, who="ana")
+    said = _words(open_page(with_seeds, "write_seeds"))
+    assert "“Mine, which zone?”" in said
+    assert "Stored: “Theirs, which zone?”" in said
+    assert "ana saved another text meanwhile, at" in said
 
 
 def test_many_problems_are_listed_and_do_not_flood_the_page(with_rois: Workspace) -> None:

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
+from sqlmodel import col, select
 
-from db.tables import Seed
+from db import utc_now
+from db.tables import Lease, Seed
 from pipeline.item_store import load_item
 from pipeline.review import REVIEWABLE, item_history, list_items
 from pipeline.seeds import list_seeds
@@ -160,11 +162,25 @@ def test_what_is_typed_while_it_is_saved_is_saved_too(tab: Page, served: Served)
     assert len(_saved(served, f"{question} meanwhile?")) == 1
 
 
+def test_a_closed_tab_gives_its_work_back(tab: Page, served: Served) -> None:
+    def held() -> int:
+        with served.workspace.reading() as session:
+            return len(session.exec(select(Lease).where(col(Lease.until) > utc_now())).all())
+
+    _wait_until(lambda: held() == 1)
+    tab.close(run_before_unload=False)
+    _wait_until(lambda: held() == 0)
+
+
 def test_what_is_refused_is_said_in_the_form(tab: Page, served: Served) -> None:
     before = len(list_seeds(served.workspace))
     tab.get_by_label("Question, or a statement").fill("Which?")
     tab.get_by_role("button", name="Save and next").click()
-    expect(tab.get_by_text("The seed question is not complete")).to_be_visible()
+    expect(tab.get_by_text("The seed question is not complete: look at category, answer.")).to_be_visible()
+    expect(tab.get_by_text("Choose a category.")).to_be_visible()
+    expect(tab.get_by_text("The answer is empty.")).to_be_visible()
+    tab.set_viewport_size({"width": 1024, "height": 500})
+    expect(tab.get_by_role("button", name="Save and next")).to_be_in_viewport()
     expect(tab.get_by_label("Question, or a statement")).to_have_value("Which?")
     assert len(list_seeds(served.workspace)) == before
 

@@ -9,7 +9,7 @@ import pytest
 
 from db import utc_now
 from db.tables import Lease
-from pipeline.leases import LEASE, lease_item, lease_roi, others_at_work, release_lease, renew_leases
+from pipeline.leases import AWAY, LEASE, lease_item, lease_roi, others_at_work, release_lease, renew_leases
 from pipeline.people import close_account
 from pipeline.permissions import NotAllowedError
 from pipeline.workspace import Workspace
@@ -63,6 +63,19 @@ def test_a_lease_runs_out(people: tuple[Workspace, Workspace]) -> None:
     assert others_at_work(bob) == {}
     assert lease_roi(bob, OBJECTS) == OBJECTS[0]
     assert OBJECTS[0] in others_at_work(ana)
+
+
+def test_who_opens_it_has_it_where_its_holder_seems_to_be_away(people: tuple[Workspace, Workspace]) -> None:
+    ana, bob = people
+    lease_roi(ana, OBJECTS)
+    assert lease_roi(bob, OBJECTS[:1], by_hand=True) is None, "she has just been there"
+    _move_end(ana, OBJECTS[0], -AWAY)
+    assert lease_roi(bob, OBJECTS) == OBJECTS[1], "the queue spares her work"
+    assert lease_roi(bob, OBJECTS[:1], by_hand=True) == OBJECTS[0]
+    assert others_at_work(ana)[OBJECTS[0]].name == "Bob"
+    assert OBJECTS[0] not in others_at_work(bob)
+    renew_leases(ana)
+    assert others_at_work(ana)[OBJECTS[0]].name == "Bob", "it is not hers any more"
 
 
 def test_activity_renews_it_but_not_what_has_run_out(people: tuple[Workspace, Workspace]) -> None:

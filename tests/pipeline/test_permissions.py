@@ -64,6 +64,8 @@ UNGUARDED = {
     "jobs.prepare_queue": "makes the queue's tables",
     "jobs.release_ended_seeds": "repairs what an ended job held",
     "job_log.start_job_log": "opens the worker's own log",
+    "workers.running_workers": "counts locks",
+    "workers.worker_lock": "names a file",
     "worker.run_worker": "runs jobs, each as who started it",
     "people._sessions.end_session": "the server ends a session that has expired or is signed out",
     # Who asks is not known yet: the secret, the password, the link or the claims decide.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import socket
 import subprocess
@@ -11,15 +12,22 @@ import time
 from pathlib import Path
 
 import pytest
+from rich.console import Console
+from rich.text import Text
 
+from curator_app.cli import _output
+from db import record_event
 from db.audit import drop_triggers
+from db.tables import Account
 from pipeline.audit import count_events
 from pipeline.errors import InputError
 from pipeline.in_use import having_alone
+from pipeline.people import invite
 from pipeline.seeds import drop_seed, list_seeds
 from pipeline.workspace import Workspace
 from tests.curator_app.cli.conftest import Command
-from tests.databases import on_new_database
+from tests.curator_app.visitors import actor, add_person
+from tests.databases import on_new_database, on_postgresql
 
 PATIENCE_S = 60
 
@@ -74,7 +82,7 @@ def test_the_list_and_its_filters(here: Command, with_seeds: Workspace) -> None:
     assert listed(f"--until={day}T00:00") == []
     assert listed("--since=2999-01-01") == []
     shown = here("audit", "list", "--who=ann", at(with_seeds))
-    assert "1 of 1 rows" in shown.out
+    assert "1 of 1 row" in shown.out
     assert "not good" in shown.out
     assert here("audit", "list", "--who=nobody", at(with_seeds)).out == "No rows of the audit trail fit.\n"
     wrong = here("audit", "list", "--since=yesterday", at(with_seeds))
@@ -91,6 +99,49 @@ def test_exports(here: Command, with_seeds: Workspace, tmp_path: Path) -> None:
         assert {row["object_type"] for row in csv.DictReader(file)} == {"seed"}
     again = here("audit", "export", table, at(with_seeds))
     assert (again.code, "exists" in again.err) == (2, True)
+
+
+def test_an_export_is_private_and_makes_no_folder(here: Command, with_seeds: Workspace, tmp_path: Path) -> None:
+    nowhere = tmp_path / "none" / "trail.csv"
+    refused = here("audit", "export", nowhere, at(with_seeds))
+    assert (refused.code, f"{nowhere.parent} is no folder; make it first" in refused.err) == (2, True)
+    assert not nowhere.parent.exists()
+    trail = tmp_path / "trail.jsonl"
+    assert here("audit", "export", trail, at(with_seeds)).code == 0
+    assert trail.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_trail_of_no_row_and_of_one(here: Command, workspace: Workspace) -> None:
+    assert here("audit", "verify", at(workspace)).out == "The audit trail is whole: it holds no row yet.\n"
+    with workspace.writing() as session:
+        owner = session.get_one(Account, workspace.owner().id)
+        record_event(session, who="ann", action="count", row=owner, new={"text": "long " * 200, "lines": "a\nb"})
+    assert "is whole: 1 row, the last one is" in here("audit", "verify", at(workspace)).out
+    said = here("audit", "list", at(workspace)).out.splitlines()
+    assert len(said) == 3, "a title, the heads, and one line a row where no terminal is"
+    assert len(said[2]) < 300
+
+
+def test_on_a_terminal_a_table_is_folded_to_its_width(
+    here: Command, with_seeds: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = io.StringIO()
+    terminal = Console(file=read, force_terminal=True, width=100, soft_wrap=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(_output, "_stdout", terminal)
+        _output.print_table("Rows", ("id", "text"), [("seed_1", "word " * 100)], cut=("text",))
+    lines = Text.from_ansi(read.getvalue()).plain.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert sum(line.count("word") for line in lines) == 100, "nothing is cut"
+
+
+def test_who_was_signed_in_hears_of_it_after_a_restore(here: Command, workspace: Workspace, tmp_path: Path) -> None:
+    add_person(workspace, "ana")
+    invite(workspace.acting_as(actor(workspace, "ana")), roles=["reader"], who="ana")
+    assert here("backup", tmp_path / "b.tar", at(workspace)).code == 0
+    again = tmp_path / "again"
+    restored = on_new_database(again, lambda: here("restore", tmp_path / "b.tar", again))
+    assert "Everybody signs in again" in restored.out
 
 
 def test_there_and_back(here: Command, with_seeds: Workspace, tmp_path: Path) -> None:
@@ -111,7 +162,13 @@ def test_there_and_back(here: Command, with_seeds: Workspace, tmp_path: Path) ->
     replaced = on_new_database(again, lambda: here("restore", backup, again, "--replace"))
     assert replaced.code == 0, replaced.err
     assert "The workspace that was there is in" in replaced.out
-    assert "Everybody signs in again" in replaced.out
+    assert "signs in again" not in replaced.out, "nobody was signed in"
+    if on_postgresql():
+        assert "The rows are in the PostgreSQL database" in replaced.out
+        assert "must stay set" in replaced.out
+        assert "://" not in replaced.out, "no password, and nothing near it"
+    else:
+        assert "PostgreSQL" not in replaced.out
 
 
 def test_warnings_go_to_stderr(here: Command, with_seeds: Workspace, tmp_path: Path) -> None:

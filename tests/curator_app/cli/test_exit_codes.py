@@ -123,7 +123,32 @@ def test_an_error_is_one_json_document_too(histocurator: Command, workspace: Pat
     ran = histocurator(*arguments, "--workspace", workspace, "--json")
     assert ran.code == 2
     assert list(ran.json) == ["error"]
+    assert "see the message" not in ran.json["error"]
     assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("audit", "list", "--limit", "none"), "'none' is not a valid"),
+        (("audit", "list", "--nonsense"), "No such option"),
+        (("audit", "export"), "Missing argument"),
+        (("audit", "nonsense"), "No such command"),
+    ],
+)
+def test_a_usage_error_says_what_is_wrong_in_json_too(here: Command, arguments: tuple[str, ...], says: str) -> None:
+    ran = here(*arguments, "--json")
+    assert ran.code == 2
+    assert says in ran.json["error"]
+    assert says in ran.err
+    assert "Usage:" in ran.err
+
+
+def test_the_doctor_says_how_to_get_a_workspace(here: Command, tmp_path: Path) -> None:
+    ran = here("doctor", "--json", "--workspace", tmp_path)
+    assert ran.code == 2
+    (found,) = (check for check in ran.json if check["what"] == "workspace")
+    assert "histocurator init" in found["remedy"]
 
 
 def test_a_folder_that_takes_no_files_is_a_message(histocurator: Command, workspace: Path, shared_data: Path) -> None:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from pipeline.jobs import job_status, submit
+from pipeline.jobs import job_status, list_jobs, submit
 from pipeline.workspace import QUEUE_FILE, Workspace
 from tests.curator_app.cli.conftest import Command
 from tests.pipeline.test_jobs import ended, wait_for, worker
@@ -29,15 +29,28 @@ def test_a_waiting_job_is_listed_shown_and_cancelled(here: Command, workspace: W
     (listed,) = here("jobs", "list", "--json", of).json
     assert (listed["id"], listed["kind"], listed["state"]) == (job, "bin", "queued")
     text = here("jobs", "list", "--active", of).out
-    assert all(word in text for word in (job, "Making bins", "liver", "queued"))
+    assert all(word in text for word in (job, "Making bins of liver", "waiting"))
     shown = here("jobs", "show", job, "--json", of).json
     assert (shown["parameters"], shown["cost"], shown["log"], shown["error"]) == ({"organ": "liver"}, None, [], None)
     ran = here("jobs", "cancel", job, of)
-    assert (ran.code, ran.out.strip()) == (0, "Cancelled. It has not begun: nothing is lost.")
+    assert (ran.code, ran.out.strip()) == (0, "Cancelled: Making bins of liver. It has not begun: nothing is lost.")
     assert job_status(workspace, job).state == "cancelled"
     assert f"cancelled by {workspace.actor.name}" in here("jobs", "show", job, of).out
     again = here("jobs", "cancel", job, of)
     assert (again.code, "has ended" in again.err) == (2, True)
+
+
+def test_the_beginning_of_an_id_is_enough_where_one_job_has_it(here: Command, workspace: Workspace, of: str) -> None:
+    # Of 17 ids, written in hexadecimal, two begin alike.
+    jobs = [submit(workspace, "bin", organ="liver") for _ in range(17)]
+    first = next(job[0] for job in jobs if sum(other[0] == job[0] for other in jobs) > 1)
+    both = here("jobs", "cancel", first, of)
+    assert (both.code, f"More than one job's id begins with {first}: " in both.err) == (2, True)
+    assert here("jobs", "cancel", "", of).code == 2, "nothing is no beginning"
+    assert len(list_jobs(workspace, active_only=True)) == 17
+    assert here("jobs", "show", jobs[0][:13], "--json", of).json["id"] == jobs[0]
+    assert here("jobs", "cancel", jobs[0][:13], "--json", of).json["cancelled"] == jobs[0]
+    assert not job_status(workspace, jobs[0]).active
 
 
 def test_a_failed_job_is_shown_with_its_error_and_log(here: Command, workspace: Workspace, of: str) -> None:
