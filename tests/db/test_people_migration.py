@@ -59,6 +59,8 @@ def fill(engine: Engine) -> None:
                 row = {column.name: value_of(column, name, number) for column in table.columns}
                 if name == "account":
                     row |= {"role": ROLES[number], "withdrawn_at": THEN if number > 4 else None}
+                if name == "item":
+                    row["current_version_id"] = value_of(tables_of(engine)["itemversion"].c.id, "itemversion", number)
                 if name == "audit_event":
                     row["sequence"] = number + 1  # As the database counts them.
                 connection.execute(insert(table).values(row))

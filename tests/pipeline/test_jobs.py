@@ -366,6 +366,20 @@ def test_an_evaluation_goes_on_in_its_folder_after_a_kill(
     assert calls <= cost.calls + 1, "one call was under way"
 
 
+def test_an_evaluation_says_how_many_items_failed(with_seeds: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    generate_items(with_seeds, models=choose_models(with_seeds, generator=None, checker=None), who="test")
+    for entry in list_items(with_seeds):
+        decide(with_seeds, entry.item.id, "approve", who="test")
+    release = build_release(with_seeds, name="liver", version="1", who="test").release
+    with WireStub(script=lambda _: Fault(400, "no such model")) as server:
+        monkeypatch.setenv("STUB_BASE_URL", server.openai_url)
+        monkeypatch.setenv("STUB_API_KEY", "key")
+        with worker(with_seeds):
+            job = submit(with_seeds, "evaluate", benchmark=release.path, model="openai-api/stub/gone", limit=2)
+            status = wait_for(with_seeds, job, ended)
+    assert (status.state, status.total, status.failed) == ("done", 2, 2), status.error
+
+
 def test_a_job_keeps_to_the_limit_of_calls_at_once(with_seeds: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = scripted.Writer()
     checker = scripted.checker(mcq_right=lambda _: False, kprim_correct=lambda _: 2)

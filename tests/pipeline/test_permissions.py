@@ -38,6 +38,9 @@ UNGUARDED = {
     # Opening, moving and asking: nothing of the workspace is given to anybody.
     "bins.features_path": "names a file",
     "location.follow_move": "a part of opening",
+    "location.move_paths": "a part of opening, and of restoring",
+    "queue_file.faults_of_queue": "a part of check_workspace",
+    "queue_file.require_queue": "says whether the queue can be opened",
     "model_choice.choose_models": "reads settings; who uses the models is asked by what uses them",
     "model_choice.prompt_folder": "names a folder",
     # Parts of guarded functions.
