@@ -9,8 +9,8 @@ _CLEAR = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 def new_pseudonym() -> str:
-    """Return a random name for a person in exports, such as `P-7K3QM`."""
-    return "P-" + "".join(secrets.choice(_CLEAR) for _ in range(5))
+    """Return a random name for a person in exports, such as `P-7K3Q-M9XA` (of 6.6e11, so that no two are the same)."""
+    return "P" + "".join("-" + "".join(secrets.choice(_CLEAR) for _ in range(4)) for _ in range(2))
 
 
 def new_id(prefix: str) -> str:

@@ -61,11 +61,20 @@ window.histocuratorConnection = (() => {
       if (dialog.querySelector("h2")?.textContent !== TITLE) continue;
       dialog.querySelector("button[aria-label=Close]")?.click();
       // It gives the focus to nobody: the person goes on where they were.
-      const place = typedIn;
-      for (const wait of [0, 50, 200]) {
-        setTimeout(() => { if (place?.isConnected && focused() !== place) place.focus({ preventScroll: true }); }, wait);
-      }
+      for (const wait of [0, 50, 200]) setTimeout(giveBack, wait);
     }
+  }
+
+  function isStray(element) {
+    if (!element || element === document.body || element === document.documentElement) return true;
+    return element.closest?.("[role=dialog]")?.querySelector("h2")?.textContent === TITLE;
+  }
+
+  /** Focus the field that the dialog took the focus from; returns whether it did. */
+  function giveBack() {
+    if (!typedIn?.isConnected || !isStray(focused())) return false;
+    typedIn.focus({ preventScroll: true });
+    return true;
   }
 
   function changed(records) {
@@ -87,6 +96,15 @@ window.histocuratorConnection = (() => {
   window.addEventListener("focusin", () => {
     const element = focused();
     if (!element.closest?.("[role=dialog]")) typedIn = element;
+  }, true);
+  window.addEventListener("pointerdown", (event) => {
+    if (!event.composedPath().includes(typedIn)) typedIn = null;
+  }, true);
+  // A key that comes while the dialog opens or closes: a character goes where the focus is after this listener, and is
+  // no shortcut of the page.
+  window.addEventListener("keydown", (event) => {
+    if (!isAway || !giveBack()) return;
+    if (event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey) event.stopImmediatePropagation();
   }, true);
   document.addEventListener("DOMContentLoaded", () => {
     new MutationObserver(changed).observe(document.body, { subtree: true, childList: true, attributes: true,

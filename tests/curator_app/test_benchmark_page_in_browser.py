@@ -83,7 +83,7 @@ def _refuse_an_unknown_model(page: Page) -> None:
 
 def _evaluate(page: Page, served: Served) -> None:
     page.get_by_role("button", name="Start", exact=True).click()
-    expect(page.get_by_text("Evaluating a model").first).to_be_visible()
+    expect(page.get_by_text("Evaluating offline/first on workspace 1.0.0").first).to_be_visible()
     row = page.get_by_role("button", name="offline/first", exact=True)
     expect(row).to_be_visible(timeout=JOB_MS)
     (run,) = list_runs(served.workspace)
