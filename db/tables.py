@@ -136,6 +136,8 @@ class Slide(Row, table=True):
 
     `width` and `height` are level-0 pixels, `mpp` micrometres per level-0 pixel (none for an image whose
     resolution nobody knows). `path` is where the file lies; `content_sha256` knows it again under another name.
+    `age` is a person's or an animal's with its unit ("13 weeks"); `sacrifice` is scheduled, unscheduled or not known;
+    `reader` names the library that reads the file.
     """
 
     __table_args__ = (UniqueConstraint("content_sha256", name="uq_slide_content"),)
@@ -159,10 +161,24 @@ class Slide(Row, table=True):
     institution: str | None = None
     study: str | None = None
     tissue_share: float | None = None
+    organ_system: str | None = None
+    structure: str | None = None
+    strain: str | None = None
+    sex: str | None = None
+    age: str | None = None
+    subject: str | None = None
+    dose_group: str | None = None
+    sacrifice: str | None = None
+    scanner: str | None = None
+    reader: str = "openslide"
 
 
 class Binning(Row, table=True):
-    """One clustering of an organ's candidates. `sizes` lists the number of candidates per bin."""
+    """One clustering of an organ's candidates.
+
+    `sizes` lists the number of candidates per bin, `quotas` how many shall be picked of each (empty: nobody has said),
+    `silhouettes` each bin's mean silhouette, -1 to 1. `normalisation` names the stain normalisation before the encoder.
+    """
 
     organ: str = Field(index=True)
     encoder: str
@@ -170,6 +186,9 @@ class Binning(Row, table=True):
     seed: int
     bins: int
     sizes: list[int] = Field(default_factory=list, sa_type=JSON)
+    normalisation: str = "none"
+    quotas: list[int] = Field(default_factory=list, sa_type=JSON)
+    silhouettes: list[float | None] = Field(default_factory=list, sa_type=JSON)
     current: bool = True
 
 
@@ -177,7 +196,8 @@ class Roi(Row, table=True):
     """A sampled field of view: a candidate until someone selects or rejects it.
 
     `x`, `y` are level-0 pixels of the top-left corner, `size` the side in output pixels, `mpp` micrometres per
-    output pixel. `bin_distance` is the distance to the bin's centre (smaller is more typical). The PNG
+    output pixel. `bin_distance` is the distance to the bin's centre (smaller is more typical), `map_x` and `map_y` the
+    place on the binning's two-dimensional map, 0 to 1. `flags` holds the measured artefacts by name. The PNG
     (`image_path`, relative to the workspace) is written when the ROI is selected.
     """
 
@@ -199,6 +219,9 @@ class Roi(Row, table=True):
     binning_id: str | None = Field(default=None, foreign_key="binning.id")
     bin: int | None = None
     bin_distance: float | None = None
+    map_x: float | None = None
+    map_y: float | None = None
+    flags: dict[str, Any] = Field(default_factory=dict, sa_type=JSON)
     thumbnail_path: str | None = None
     image_path: str | None = None
     image_sha256: str | None = None
