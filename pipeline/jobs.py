@@ -14,6 +14,7 @@ from dbos import DBOS, DBOSClient, EnqueueOptions, WorkflowStatus
 from pipeline.errors import InputError, NotFoundError
 from pipeline.log import without_secrets
 from pipeline.permissions import Actor, Permission, needs
+from pipeline.queue_file import require_queue
 from pipeline.seed_holds import JOB_HOLDER, job_holders, release_seeds
 from pipeline.workspace import Workspace
 
@@ -109,6 +110,8 @@ def prepare_queue(workspace: Workspace) -> None:
 
 @contextmanager
 def _client(workspace: Workspace) -> Iterator[DBOSClient]:
+    # Also here, not only at the start: the file may be damaged while the app runs.
+    require_queue(workspace)
     prepare_queue(workspace)
     client = DBOSClient(system_database_url=workspace.queue_url, application_name=APPLICATION_NAME)
     try:

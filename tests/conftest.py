@@ -68,7 +68,7 @@ def _run_is_on_its_engine(request: pytest.FixtureRequest) -> Iterator[None]:
 
     def to_postgresql(url: str) -> Engine:
         # A restore opens what it unpacked, beside the workspace's place, before the rows go into PostgreSQL.
-        unpacked = Path(url).parts[-3].startswith(".")
+        unpacked = any(part.startswith(".") for part in Path(url).parts[-3:-2])
         assert unpacked or not url.startswith("sqlite"), "the run is on PostgreSQL: make workspaces by tests.databases"
         return connect(url)
 

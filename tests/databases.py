@@ -6,7 +6,9 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import pytest
@@ -164,8 +166,24 @@ def on_new_database(root: Path, make: Callable[[], Made], *, prepared: bool = Fa
 
 
 def new_workspace(root: Path) -> Workspace:
-    """Make a workspace on a database of the run's kind."""
+    """Make a workspace on a database of the run's kind; its tables are copied, not made by migrations again."""
+    if not on_postgresql():
+        root.mkdir(parents=True, mode=0o700, exist_ok=True)
+        (root / DATABASE_FILE).write_bytes(_empty_database())
     return on_new_database(root, lambda: create_workspace(root), prepared=True)
+
+
+@cache
+def _empty_database() -> bytes:
+    """A SQLite file with the tables of the program and no rows."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / DATABASE_FILE
+        engine = connect(f"sqlite:///{file}")
+        migrate(engine)
+        with engine.connect() as connection:
+            connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        engine.dispose()
+        return file.read_bytes()
 
 
 def content_of(engine: Engine) -> dict[str, list[str]]:

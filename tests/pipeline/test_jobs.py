@@ -28,7 +28,7 @@ from pipeline.review import decide, list_items
 from pipeline.rois import list_rois
 from pipeline.variants import choose_models, generate_items, pending_seeds
 from pipeline.worker import _worker_name
-from pipeline.workspace import Workspace
+from pipeline.workspace import QUEUE_FILE, Workspace
 from tests.pipeline import scripted
 from tests.wire.stub import Answer, Fault, Hang, Received, Step, WireStub
 
@@ -436,3 +436,12 @@ def test_an_unknown_job_and_an_unknown_kind_are_errors(workspace: Workspace) -> 
         job_status(workspace, "nothing")
     with pytest.raises(InputError, match="kind of job"):
         submit(workspace, "clean")  # type: ignore[arg-type]
+
+
+@pytest.mark.sqlite("the queue is in the database itself")
+def test_a_queue_damaged_while_the_app_runs_is_said_with_what_to_do(with_seeds: Workspace) -> None:
+    assert list_jobs(with_seeds) == []
+    (with_seeds.root / QUEUE_FILE).write_bytes(b"junk" * 1024)
+    for asked in (lambda: list_jobs(with_seeds), lambda: submit(with_seeds, "bin", organ="liver")):
+        with pytest.raises(InputError, match=r"job queue .* is damaged .* move"):
+            asked()
