@@ -18,6 +18,14 @@ class SlideError(Exception):
         self.remedy = remedy
 
 
+class ResolutionError(SlideError):
+    """A file states no resolution, or an impossible one: a person has to say it. `stated` is the file's, if any."""
+
+    def __init__(self, path: Path, reason: str, remedy: str, *, stated: float | None = None) -> None:
+        super().__init__(path, reason, remedy)
+        self.stated = stated
+
+
 @dataclass(frozen=True)
 class Level:
     """One pyramid level: its size in pixels and how many level-0 pixels one of its pixels spans."""
