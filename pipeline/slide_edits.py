@@ -115,7 +115,11 @@ def _new_values(workspace: Workspace, slide: Slide, said: Mapping[str, str | Non
     """Return the fields that differ from what is stored, normalised."""
     other_organ = "organ" in said and organ_name(said["organ"]) != slide.organ
     # Of an organ that stays, what was stated once stays as well, whatever the organs file says by now.
-    follows = [name for name in _FROM_ORGANS if other_organ and name not in said]
+    follows = [
+        name
+        for name in _FROM_ORGANS
+        if name not in said and (other_organ or ("organ" in said and getattr(slide, name) is None))
+    ]
     kept = {name: getattr(slide, name) for name in SLIDE_FIELDS if name not in _FROM_ORGANS}
     checked = checked_metadata(workspace, SlideMetadata(**{**kept, **said}))
     defaults = {"species": workspace.settings.species, "stain": workspace.settings.stain}

@@ -44,7 +44,7 @@ def show() -> None:
     with bar:
         if slides:
             if adds and st.button(key_label("Add slides", "a"), key="add_slides", icon=":material/add:"):
-                st.dialog("Add slides", width="medium")(add_form)()
+                st.dialog("Add slides", width="large")(add_form)()
             show_candidates = st.toggle("Show candidates", value=False, key="slides_candidates")
     watch_jobs("add_slides")
     if adds:

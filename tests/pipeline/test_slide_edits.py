@@ -11,6 +11,7 @@ from db.tables import AuditEvent, Roi, Slide
 from pipeline.bins import bin_candidates
 from pipeline.errors import ChangedError, InputError, NotFoundError
 from pipeline.ingest import list_organs, list_slides
+from pipeline.jobs import job_status, list_jobs, submit
 from pipeline.permissions import Actor, NotAllowedError, Role
 from pipeline.rois import list_rois, sample_candidates
 from pipeline.seeds import drop_seed, list_seeds
@@ -153,6 +154,29 @@ def test_a_hidden_dose_group_is_neither_shown_nor_changed(with_slides: Workspace
     assert [one.dose_group for one in withdrawn_slides(author)] == [None]
     with with_slides.reading() as session:
         assert session.get_one(Slide, slide.id).dose_group == "high", "what is hidden stays as it is"
+
+
+def test_a_slide_of_an_older_version_gets_its_place_when_its_organ_is_said_again(with_slides: Workspace) -> None:
+    slide = _first(with_slides)
+    with with_slides.writing() as session:
+        row = session.get_one(Slide, slide.id)
+        row.organ_system, row.structure = None, "caudate lobe"
+        session.add(row)
+    assert edit_slide(with_slides, slide.id, {"study": "TG-1"}, who="ann").organ_system is None
+    edited = edit_slide(with_slides, slide.id, {"organ": "Liver"}, who="ann")
+    assert (edited.organ_system, edited.structure) == ("Hepatobiliary", "caudate lobe")
+
+
+def test_a_hidden_dose_group_stands_in_no_job_of_others(workspace: Workspace) -> None:
+    hiding = replace(workspace, settings=workspace.settings.model_copy(update={"hide_dose_group": True}))
+    ann, ben = (hiding.acting_as(Actor(name, frozenset({Role.AUTHOR}))) for name in ("ann", "ben"))
+    job_id = submit(ann, "add_slides", paths=["/nowhere"], metadata={"organ": "liver", "dose_group": "high"})
+    seen = {
+        actor.actor.name: job_status(actor, job_id).parameters["metadata"].get("dose_group")
+        for actor in (ann, ben, hiding)
+    }
+    assert seen == {"ann": "high", "ben": None, hiding.actor.name: "high"}
+    assert "dose_group" not in list_jobs(ben)[0].parameters["metadata"]
 
 
 def test_rois_that_were_withdrawn_before_stay_so(with_rois: Workspace) -> None:
