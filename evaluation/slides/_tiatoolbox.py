@@ -57,9 +57,8 @@ class TiatoolboxBackend:
         Raises:
             ReadError: TIAToolbox does not open it, or it holds no RGB image.
         """
-        self._file = next(_numbers)
-        self._child = _child()
-        answer, _ = self._child.ask({"act": "open", "file": self._file, "path": str(path.absolute())}, wait_s=_OPEN_S)
+        self._path = path.absolute()
+        answer = self._open()
         self.level_dimensions: tuple[tuple[int, int], ...] = tuple((int(w), int(h)) for w, h in answer["levels"])
         self.dimensions = self.level_dimensions[0]
         width, height = self.dimensions
@@ -71,6 +70,11 @@ class TiatoolboxBackend:
             "openslide.level[0].height": str(height),
         }
 
+    def _open(self) -> dict[str, Any]:
+        self._file, self._child = next(_numbers), _child()
+        answer, _ = self._child.ask({"act": "open", "file": self._file, "path": str(self._path)}, wait_s=_OPEN_S)
+        return answer
+
     def read_region(self, location: tuple[int, int], level: int, size: tuple[int, int]) -> Image.Image:
         """See `Backend.read_region`; what lies outside the level is transparent."""
         downsample = self.level_downsamples[level]
@@ -81,6 +85,9 @@ class TiatoolboxBackend:
         width = min(x + size[0], self.level_dimensions[level][0]) - left
         height = min(y + size[1], self.level_dimensions[level][1]) - top
         if width > 0 and height > 0:
+            if not self._child.alive:
+                # It was ended, perhaps for the memory that it took; what stays open here goes on with another one.
+                self._open()
             request = {"act": "read", "file": self._file, "region": [level, left, top, width, height]}
             _, pixels = self._child.ask(request, wait_s=_READ_S)
             image.paste(Image.frombytes("RGB", (width, height), pixels), (left - x, top - y))
@@ -96,6 +103,7 @@ class _Child:
 
     def __init__(self) -> None:
         self._lock = Lock()
+        self._owner = os.getpid()
         self._process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-P", "-m", _PROGRAM],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, (str(_ROOT), os.environ.get("PYTHONPATH"))))},
@@ -107,8 +115,8 @@ class _Child:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked."""
-        return self._process.poll() is None
+        """Whether it can be asked: not by a copy of the process that started it."""
+        return self._owner == os.getpid() and self._process.poll() is None
 
     def ask(self, request: Mapping[str, Any], *, wait_s: float) -> tuple[dict[str, Any], bytes]:
         """Return the answer and its bytes.
@@ -139,9 +147,10 @@ class _Child:
                 return
 
     def end(self) -> None:
-        """End the process."""
-        self._process.kill()
-        self._process.wait()
+        """End the process, if it is this one's."""
+        if self._owner == os.getpid():
+            self._process.kill()
+            self._process.wait()
 
     def _send(self, request: Mapping[str, Any]) -> None:
         assert self._process.stdin is not None  # noqa: S101  (it was made with pipes)
