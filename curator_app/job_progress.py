@@ -39,6 +39,16 @@ def watch_jobs(*kinds: JobKind) -> None:
         _draw(_jobs(kinds))
 
 
+def ended_here(kind: JobKind) -> list[JobStatus]:
+    """Return the jobs of a kind that ended while this visit watched them and that are not closed."""
+    return [job for job in _jobs((kind,)) if not job.active]
+
+
+def close_job(job_id: str) -> None:
+    """Show a job that ended no longer."""
+    st.session_state.setdefault(_CLOSED, set()).add(job_id)
+
+
 def _draw_live(kinds: tuple[JobKind, ...]) -> None:
     with refusals_shown():
         jobs = _jobs(kinds)
@@ -81,7 +91,7 @@ def _draw(jobs: list[JobStatus]) -> None:
             else:
                 st.markdown(_ending(job))
                 if st.button("Close", key=f"close_{job.id}"):
-                    st.session_state[_CLOSED].add(job.id)
+                    close_job(job.id)
                     st.rerun()
 
 

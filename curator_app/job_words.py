@@ -66,6 +66,8 @@ def title(job: JobStatus) -> str:
     if job.kind == "evaluate" and given.get("model"):
         on = f" on {benchmark_name(str(given['benchmark']))}" if given.get("benchmark") else ""
         return f"Evaluating {given['model']}{on}"
+    if job.kind == "add_slides" and (table := given.get("table")):
+        return f"{words} of {Path(str(table)).name}"
     if job.kind == "add_slides" and (paths := given.get("paths")):
         return f"{words}: {Path(paths[0]).name}" if len(paths) == 1 else f"{words} from {len(paths)} paths"
     if job.kind in ("generate", "check"):
@@ -82,6 +84,7 @@ def about(job: JobStatus) -> str:
     parts: list[str] = []
     if paths := given.get("paths"):
         parts.append(str(paths[0]) if len(paths) == 1 else "")
+    parts.append(str(given.get("table") or ""))
     if job.kind in ("generate", "check"):
         parts += [str(given.get(name) or "") for name in ("generator", "checker")]
     if job.kind == "evaluate":
@@ -130,7 +133,8 @@ def units(job: JobStatus) -> str:
 def outcome(kind: str, result: Mapping[str, Any]) -> str:
     """Return what came of a job that is done."""
     if kind == "add_slides" and "added" in result:
-        return f"{len(result['added'])} added, {len(result.get('problems', ()))} refused"
+        known = f", {result['known']} there before" if result.get("known") else ""
+        return f"{len(result['added'])} added, {len(result.get('problems', ()))} refused{known}"
     if kind == "sample" and "drawn" in result:
         known = result["drawn"] - result["added"]
         again = f", {known} of them were there before" if known else ""

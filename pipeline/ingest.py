@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy.exc import IntegrityError
@@ -13,9 +14,11 @@ from sqlmodel import col, select
 from db import new_id, record_event
 from db.tables import Slide
 from evaluation.items import fault_of_text, normalise_text
-from evaluation.slides import SlideError, SlideInfo, check_slide, encode_png, find_tissue, open_slide
+from evaluation.slides import ResolutionError, SlideError, SlideInfo, check_slide, encode_png, find_tissue, open_slide
+from pipeline.dose_groups import without_hidden
 from pipeline.errors import InputError
 from pipeline.file_access import reason_to_refuse
+from pipeline.organs import OrganMap, OrganPlace, organ_map
 from pipeline.permissions import Permission, needs
 from pipeline.progress import Progress, silent
 from pipeline.workspace import Workspace, write_atomically
@@ -31,9 +34,17 @@ MAX_FIELD_LENGTH = 200
 _log = logging.getLogger(__name__)
 
 
+SEXES = ("male", "female", "male neutered", "female spayed")
+SACRIFICES = ("scheduled", "unscheduled")
+
+
 @dataclass(frozen=True)
 class SlideMetadata:
-    """What the files do not say: organ, source and licence are required."""
+    """What the files do not say: organ, source and licence are required.
+
+    Organ system and structure come from the organs file (`pipeline.organs`) where they are not given. `age` has its
+    unit ("13 weeks"); `sacrifice` is one of SACRIFICES, `sex` one of SEXES, None where nobody knows.
+    """
 
     organ: str
     source: str
@@ -42,14 +53,54 @@ class SlideMetadata:
     stain: str | None = None
     institution: str | None = None
     study: str | None = None
+    organ_system: str | None = None
+    structure: str | None = None
+    strain: str | None = None
+    sex: str | None = None
+    age: str | None = None
+    subject: str | None = None
+    dose_group: str | None = None
+    sacrifice: str | None = None
+    scanner: str | None = None
+
+
+REQUIRED_FIELDS = ("organ", "source", "licence")
+SLIDE_FIELDS = tuple(field.name for field in fields(SlideMetadata))
+"""What can be said of a slide; tables have these columns, and the table of slides too."""
+
+
+@dataclass(frozen=True)
+class SlideToAdd:
+    """One file, what is said of it (checked), and its resolution where a person states one.
+
+    `line` is the line of a table that it comes from.
+    """
+
+    path: Path
+    metadata: SlideMetadata
+    mpp: float | None = None
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class MissingResolution:
+    """A file whose resolution a person has to say: it states none, or an impossible one (µm per level-0 pixel)."""
+
+    path: Path
+    stated: float | None
 
 
 @dataclass
 class AddReport:
-    """Which slides were added, and which file could not be and why."""
+    """Which slides were added, and which file could not be and why.
+
+    `known` are rows of a table whose file was added before. A file in `without_resolution` has its line in `problems`.
+    """
 
     added: list[Slide] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    known: list[Slide] = field(default_factory=list)
+    without_resolution: list[MissingResolution] = field(default_factory=list)
 
 
 def checked_field(name: str, value: str | None, *, required: bool = False) -> str | None:
@@ -75,8 +126,65 @@ def organ_name(value: str | None) -> str:
     return "_".join(text.casefold().split())
 
 
+def _is_ngff(path: Path) -> bool:
+    return path.suffix.lower() == ".zarr" and path.is_dir()
+
+
+def checked_metadata(workspace: Workspace, metadata: SlideMetadata) -> SlideMetadata:
+    """Return what is said of a slide normalised, with organ system and structure as the organs file has them.
+
+    Raises:
+        InputError: with every field that is wrong; nothing was changed.
+    """
+    organs = organ_map(workspace)
+    texts: dict[str, str | None] = {}
+    faults: list[str] = []
+
+    def read(name: str, check: Callable[[str | None], str | None]) -> None:
+        try:
+            texts[name] = check(getattr(metadata, name))
+        except InputError as error:
+            faults.append(error.message)
+
+    for name in SLIDE_FIELDS:
+        read(name, partial(checked_field, name.replace("_", " "), required=name in REQUIRED_FIELDS))
+    if texts.get("organ"):
+        texts["organ"] = organ_name(texts["organ"])
+    for name, words in (("sex", SEXES), ("sacrifice", SACRIFICES)):
+        read(name, partial(_one_of, name, words))
+    place = organs.place(texts.get("organ") or "")
+    read("organ_system", partial(_organ_system, organs, place))
+    if faults:
+        first, *others = faults
+        raise InputError(first) if not others else InputError("The fields are wrong; nothing was changed:", faults)
+    if place is not None:
+        texts["structure"] = texts["structure"] or place.structure
+    return SlideMetadata(**texts)  # type: ignore[arg-type]
+
+
+def _one_of(name: str, words: Sequence[str], value: str | None) -> str | None:
+    text = normalise_text(value or "").casefold()
+    if text and text not in words:
+        raise InputError(f"{name} {value!r} is unknown (known: {', '.join(words)})")
+    return text or None
+
+
+def _organ_system(organs: OrganMap, place: OrganPlace | None, value: str | None) -> str | None:
+    """Return the organ system that is stated or known; a statement may not contradict the file."""
+    text = normalise_text(value or "")
+    if not text:
+        return place.system if place is not None else None
+    system = organs.system_named(text)
+    if place is not None and system != place.system:
+        raise InputError(
+            f"organ system {system!r} contradicts the organs file, which puts {place.structure} into {place.system!r}; "
+            "leave it out, or change the file (setting organs_file)"
+        )
+    return system
+
+
 def expand_paths(paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """Replace folders by the slides in them; a folder of DICOM files is one slide.
+    """Replace folders by the slides in them; a folder of DICOM files and one of OME-NGFF (.zarr) are one slide.
 
     Returns:
         the slide paths, and what was wrong with the others.
@@ -86,8 +194,10 @@ def expand_paths(paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
     for path in paths:
         if not path.exists():
             problems.append(f"{path}: there is no such file or folder.")
-        elif path.is_dir():
-            inside = sorted(p for p in path.iterdir() if p.suffix.lower() in SLIDE_SUFFIXES and p.is_file())
+        elif path.is_dir() and not _is_ngff(path):
+            inside = sorted(
+                p for p in path.iterdir() if _is_ngff(p) or (p.suffix.lower() in SLIDE_SUFFIXES and p.is_file())
+            )
             if inside and all(p.suffix.lower() == ".dcm" for p in inside):
                 found.append(path)
             elif inside:
@@ -106,6 +216,7 @@ def add_slides(
     metadata: SlideMetadata,
     *,
     mpp: float | None = None,
+    mpps: Mapping[str, float] | None = None,
     who: str,
     progress: Progress = silent,
 ) -> AddReport:
@@ -116,52 +227,68 @@ def add_slides(
         paths: slide files, or folders of them.
         metadata: applies to all of them.
         mpp: micrometres per level-0 pixel for files that do not say.
+        mpps: the same by path, for single files.
         who: the account that adds them.
         progress: told after each file.
 
     Raises:
         InputError: the metadata is wrong; no file was looked at.
     """
-    checked = SlideMetadata(
-        organ=organ_name(metadata.organ),
-        source=checked_field("source", metadata.source, required=True) or "",
-        licence=checked_field("licence", metadata.licence, required=True) or "",
-        species=checked_field("species", metadata.species),
-        stain=checked_field("stain", metadata.stain),
-        institution=checked_field("institution", metadata.institution),
-        study=checked_field("study", metadata.study),
-    )
-    allowed, refused = _allowed(workspace, paths)
+    checked = checked_metadata(workspace, metadata)
+    allowed, refused = allowed_paths(workspace, paths)
     found, problems = expand_paths(allowed)
     # Asked of each file as well: a folder may hold links to elsewhere.
-    slide_paths, linked = _allowed(workspace, found)
+    slide_paths, linked = allowed_paths(workspace, found)
     report = AddReport(problems=[*refused, *problems, *linked])
-    for number, path in enumerate(slide_paths, start=1):
-        try:
-            info = check_slide(path.absolute(), mpp=mpp)
-            known = _known_slide(workspace, info.content_sha256)
-            if known is not None:
-                report.problems.append(f"{path}: was added before as {known.name} ({known.id}).")
-            else:
-                report.added.append(_store_slide(workspace, info, checked, who))
-        except SlideError as error:
-            report.problems.append(str(error))
-            _log.warning("slide refused: %s", error)
-        except IntegrityError:
-            report.problems.append(f"{path}: was added by somebody else at the same moment.")
-        progress(number, len(slide_paths), path.name)
+    planned = [SlideToAdd(path, checked, (mpps or {}).get(str(path), mpp)) for path in slide_paths]
+    add_each(workspace, planned, report, who=who, progress=progress)
     return report
 
 
-def _allowed(workspace: Workspace, paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
+def allowed_paths(workspace: Workspace, paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
     """Return the paths that the actor may use, and why not the others."""
     reasons = {path: reason_to_refuse(workspace, path) for path in paths}
     return [path for path in paths if reasons[path] is None], [reason for reason in reasons.values() if reason]
 
 
+@needs(Permission.ADD_SLIDES)
+def add_each(
+    workspace: Workspace, planned: Sequence[SlideToAdd], report: AddReport, *, who: str, progress: Progress = silent
+) -> None:
+    """Open, check and store one slide after the other; what came of each goes into the report.
+
+    A row of a table whose file was added before is no problem, so that a table can be added again.
+    """
+    for number, slide in enumerate(planned, start=1):
+        where = f"line {slide.line}: " if slide.line is not None else ""
+        try:
+            info = check_slide(slide.path.absolute(), mpp=slide.mpp)
+            known = _known_slide(workspace, info.content_sha256)
+            if known is None:
+                report.added.append(_store_slide(workspace, info, slide.metadata, who))
+            elif slide.line is not None and known.withdrawn_at is None and Path(known.path) == info.path:
+                report.known.append(known)
+            else:
+                report.problems.append(f"{where}{slide.path}: {_added_before(known)}")
+        except SlideError as error:
+            report.problems.append(f"{where}{error}")
+            if isinstance(error, ResolutionError):
+                report.without_resolution.append(MissingResolution(slide.path, error.stated))
+            _log.warning("slide refused: %s", error)
+        except IntegrityError:
+            report.problems.append(f"{where}{slide.path}: was added by somebody else at the same moment.")
+        progress(number, len(planned), slide.path.name)
+
+
 def _known_slide(workspace: Workspace, content_sha256: str) -> Slide | None:
     with workspace.reading() as session:
         return session.exec(select(Slide).where(Slide.content_sha256 == content_sha256)).first()
+
+
+def _added_before(known: Slide) -> str:
+    if known.withdrawn_at is None:
+        return f"was added before as {known.name} ({known.id})."
+    return f"was added before as {known.name} ({known.id}) and withdrawn; 'slides restore {known.id}' brings it back."
 
 
 def _store_slide(workspace: Workspace, info: SlideInfo, metadata: SlideMetadata, who: str) -> Slide:
@@ -185,14 +312,13 @@ def _store_slide(workspace: Workspace, info: SlideInfo, metadata: SlideMetadata,
         level_count=len(info.levels),
         vendor=info.vendor,
         objective_power=info.objective_power,
-        organ=metadata.organ,
-        source=metadata.source,
-        licence=metadata.licence,
-        species=metadata.species or workspace.settings.species,
-        stain=metadata.stain or workspace.settings.stain,
-        institution=metadata.institution,
-        study=metadata.study,
+        **{
+            **asdict(metadata),
+            "species": metadata.species or workspace.settings.species,
+            "stain": metadata.stain or workspace.settings.stain,
+        },
         tissue_share=mask.share(0, 0, info.width, info.height),
+        reader=info.reader,
     )
     with workspace.writing() as session:
         session.add(row)
@@ -202,12 +328,13 @@ def _store_slide(workspace: Workspace, info: SlideInfo, metadata: SlideMetadata,
 
 @needs(Permission.VIEW_SLIDES)
 def list_slides(workspace: Workspace, *, organ: str | None = None) -> list[Slide]:
-    """Return the slides that are not withdrawn, by organ and name."""
+    """Return the slides that are not withdrawn, by organ and name; without dose groups that the actor may not see."""
     query = select(Slide).where(col(Slide.withdrawn_at).is_(None), Slide.kind == "slide")
     if organ is not None:
         query = query.where(Slide.organ == organ_name(organ))
     with workspace.reading() as session:
-        return list(session.exec(query.order_by(col(Slide.organ), col(Slide.name))))
+        slides = list(session.exec(query.order_by(col(Slide.organ), col(Slide.name))))
+    return [without_hidden(workspace, slide) for slide in slides]
 
 
 @needs(Permission.VIEW_SLIDES)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal, get_args
 
 from dbos import DBOS, DBOSClient, EnqueueOptions, WorkflowStatus
 
+from pipeline.dose_groups import sees_dose_groups
 from pipeline.errors import InputError, NotFoundError
 from pipeline.log import without_secrets
 from pipeline.permissions import Actor, Permission, needs
@@ -151,7 +152,7 @@ def job_status(workspace: Workspace, job_id: str) -> JobStatus:
         found = client.list_workflows(workflow_ids=[job_id])
         if not found:
             raise NotFoundError(f"There is no job {job_id} in this workspace.")
-        return _status(client, found[0])
+        return _as_shown(workspace, _status(client, found[0]))
 
 
 @needs(Permission.VIEW_JOBS)
@@ -187,7 +188,7 @@ def list_jobs(workspace: Workspace, *, active_only: bool = False, limit: int = 5
     states = ["DELAYED", "ENQUEUED", "PENDING"] if active_only else None
     with _client(workspace) as client:
         found = client.list_workflows(name=WORKFLOW_NAME, status=states, limit=limit, offset=skip, sort_desc=True)
-        return [_status(client, workflow) for workflow in found]
+        return [_as_shown(workspace, _status(client, workflow)) for workflow in found]
 
 
 @needs(Permission.VIEW_JOBS)
@@ -262,6 +263,15 @@ def _status(client: DBOSClient, workflow: WorkflowStatus) -> JobStatus:
         parameters=arguments[1] if len(arguments) > 1 and isinstance(arguments[1], dict) else {},
         cancelled_by=attributes.get(_CANCELLED_BY),
     )
+
+
+def _as_shown(workspace: Workspace, job: JobStatus) -> JobStatus:
+    """Return a job without a dose group that is hidden from the actor; who named it when starting the job knows it."""
+    metadata = job.parameters.get("metadata")
+    if job.who == workspace.actor.name or not isinstance(metadata, dict) or sees_dose_groups(workspace):
+        return job
+    shown = {name: value for name, value in metadata.items() if name != "dose_group"}
+    return replace(job, parameters={**job.parameters, "metadata": shown})
 
 
 def _units(client: DBOSClient, job_id: str) -> dict[str, int]:

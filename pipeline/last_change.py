@@ -13,6 +13,7 @@ _ACTS = {
     "bin": "put it into a bin",
     "import": "imported it",
     "withdraw": "withdrew it",
+    "restore": "restored it",
     "add": "added it",
     "close": "closed it",
     "change the password": "changed its password",
@@ -57,6 +58,8 @@ def _what(event: AuditEvent) -> str:
         return f"made it {str(new.get('state')).replace('_', ' ')}"
     if event.action == "set roles":
         return f"gave it the roles {', '.join(new.get('roles', ()))}"
+    if event.action == "edit" and event.object_type == "slide":
+        return f"changed its {', '.join(new).replace('_', ' ')}"
     if event.action == "version":
         return f"wrote v{new.get('number')}"
     return _ACTS.get(event.action, f"changed it ({event.action})")

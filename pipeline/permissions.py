@@ -45,6 +45,8 @@ class Permission(StrEnum):
 
     VIEW_SLIDES = "slides and ROIs: see"
     ADD_SLIDES = "slides: add"
+    EDIT_SLIDES = "slides: change what is said of them, withdraw, restore"
+    VIEW_DOSE_GROUPS = "slides: see dose groups where they are hidden"
     CHOOSE_ROIS = "ROIs: sample, import, bin, select, reject"
     VIEW_SEEDS = "seeds: see"
     WRITE_SEEDS = "seeds: write, import, change, drop, restore"
@@ -76,6 +78,8 @@ _LEADS = frozenset({Role.ADMIN, Role.COORDINATOR})
 GRANTS: Mapping[Permission, frozenset[Role]] = {
     Permission.VIEW_SLIDES: _STAFF,
     Permission.ADD_SLIDES: _WRITERS,
+    Permission.EDIT_SLIDES: _WRITERS,
+    Permission.VIEW_DOSE_GROUPS: _LEADS | {Role.AUDITOR},
     Permission.CHOOSE_ROIS: _WRITERS,
     Permission.VIEW_SEEDS: _STAFF,
     Permission.WRITE_SEEDS: _WRITERS,

@@ -22,6 +22,7 @@ from pipeline.csv_tables import TableRow, read_table
 from pipeline.errors import InputError
 from pipeline.file_access import reason_to_refuse
 from pipeline.ingest import checked_field, organ_name
+from pipeline.organs import organ_map
 from pipeline.permissions import Permission, needs
 from pipeline.roi_images import open_added_slide
 from pipeline.rois import MAX_ROI_SIZE, MIN_ROI_SIZE
@@ -178,6 +179,7 @@ def _plan_image(workspace: Workspace, row: TableRow, folder: Path, who: str) -> 
     if min(height, width) < MIN_ROI_SIZE:
         raise InputError(f"image {row.get('image')} has {width} × {height} pixels; each side needs {MIN_ROI_SIZE}")
     organ = organ_name(row.get("organ"))
+    place = organ_map(workspace).place(organ)
     slide = Slide(
         id=new_id("sld"),
         created_by=who,
@@ -190,6 +192,8 @@ def _plan_image(workspace: Workspace, row: TableRow, folder: Path, who: str) -> 
         mpp=mpp,
         mpp_source="table",
         organ=organ,
+        organ_system=place.system if place is not None else None,
+        structure=place.structure if place is not None else None,
         source=checked_field("source", row.get("source"), required=True) or "",
         licence=checked_field("licence", row.get("licence"), required=True) or "",
         species=checked_field("species", row.get("species")) or workspace.settings.species,

@@ -50,6 +50,12 @@ class Settings(BaseSettings):
     max_upload_mb: int = Field(default=200, ge=1)
     slide_folders: list[Path] = []
     """Folders on the server that slides and images may be added from by who is not an administrator."""
+    organs_file: Path | None = None
+    """JSON file of organ systems and structures that replaces the one that ships."""
+    hide_dose_group: bool = False
+    """Whether the dose group of slides is kept from those whose role need not know it."""
+    control_dose_groups: list[str] = ["control", "vehicle", "vehicle control", "untreated", "0"]
+    """Dose groups that count as controls, in any spelling of capitals."""
     public_url: str | None = Field(default=None, pattern=r"^https?://[^/\s]+$")
     """The address people open, such as https://histocurator.example.org, where a proxy stands before the app."""
     trusted_proxies: list[str] = []

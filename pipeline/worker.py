@@ -47,6 +47,7 @@ from pipeline.progress import Progress
 from pipeline.rechecks import CheckedItem, check_again, items_to_check
 from pipeline.rois import sample_candidates, select_across_bins
 from pipeline.seed_holds import JOB_HOLDER
+from pipeline.slide_tables import add_slides_from_table
 from pipeline.troubles import Trouble, trouble_of
 from pipeline.variants import ModelChoice, SeedResult, choose_models, develop_seed, pending_seeds
 from pipeline.workers import JOBS_AT_ONCE, worker_lock
@@ -182,15 +183,27 @@ def _reporter(job_id: str) -> Progress:
 
 
 def _add_slides(parameters: dict[str, Any], who: str, progress: Progress) -> dict[str, Any]:
-    report = add_slides(
-        _as(who),
-        [Path(path) for path in parameters["paths"]],
-        SlideMetadata(**parameters["metadata"]),
-        mpp=parameters.get("mpp"),
-        who=who,
-        progress=progress,
-    )
-    return {"added": [slide.id for slide in report.added], "problems": report.problems}
+    workspace, metadata, mpps = _as(who), SlideMetadata(**parameters["metadata"]), parameters.get("mpps")
+    if (table := parameters.get("table")) is not None:
+        report = add_slides_from_table(workspace, Path(table), for_all=metadata, mpps=mpps, who=who, progress=progress)
+    else:
+        report = add_slides(
+            workspace,
+            [Path(path) for path in parameters["paths"]],
+            metadata,
+            mpp=parameters.get("mpp"),
+            mpps=mpps,
+            who=who,
+            progress=progress,
+        )
+    return {
+        "added": [slide.id for slide in report.added],
+        "known": len(report.known),
+        "problems": report.problems,
+        "without_resolution": [
+            {"path": str(missing.path), "stated": missing.stated} for missing in report.without_resolution
+        ],
+    }
 
 
 def _sample(parameters: dict[str, Any], who: str, progress: Progress) -> dict[str, Any]:

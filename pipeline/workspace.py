@@ -59,6 +59,11 @@ _SETTINGS_TEMPLATE = """\
 # max_text_length = 4000
 # max_upload_mb = 200
 
+# Slides (docs/slides-and-rois.md)
+# organs_file = "organs.json"       # organ systems and structures in place of those that ship
+# hide_dose_group = false           # true keeps dose groups from authors and reviewers
+# control_dose_groups = ["control", "vehicle", "vehicle control", "untreated", "0"]
+
 # People (docs/people.md)
 # slide_folders = ["/data/slides"]  # where others than administrators may add slides from
 # public_url = "https://histocurator.example.org"   # the address people open, behind a proxy

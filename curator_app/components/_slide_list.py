@@ -32,24 +32,34 @@ class SlideCard:
         gigapixels = slide.width * slide.height / PIXELS_PER_GPX
         resolution = f"{slide.mpp:.3g} µm/px" if slide.mpp else "resolution unknown"
         tissue = "" if slide.tissue_share is None else f" · {slide.tissue_share:.0%} tissue"
-        about = [
-            slide.organ.replace("_", " ").capitalize(),
-            slide.species,
-            slide.stain,
-            slide.institution,
-            slide.study,
-        ]
         levels = "1 level" if slide.level_count == 1 else f"{slide.level_count} levels"
         return cls(
             id=slide.id,
             name=slide.name,
             lines=(
-                " · ".join(part for part in about if part),
+                *_said_of(slide),
                 f"{size}{gigapixels:.3g} Gpx",
                 f"{resolution} · {levels}{tissue}",
                 f"{slide.source} · {slide.licence}",
             ),
         )
+
+
+def _said_of(slide: Slide) -> list[str]:
+    """Return the lines of what people said of a slide: organ, subject, study; what nobody said is left out."""
+    organ = slide.organ.replace("_", " ").capitalize()
+    structure = slide.structure if (slide.structure or "").casefold() != organ.casefold() else None
+    lines = (
+        (organ, slide.organ_system, structure),
+        (slide.species, slide.strain, slide.sex, slide.age, slide.subject and f"subject {slide.subject}", slide.stain),
+        (
+            slide.study,
+            slide.dose_group and f"dose group {slide.dose_group}",
+            slide.sacrifice and f"{slide.sacrifice} sacrifice",
+        ),
+        (slide.institution, slide.scanner),
+    )
+    return [" · ".join(part for part in line if part) for line in lines if any(line)]
 
 
 def slide_list(cards: Sequence[SlideCard], *, key: str, chosen: str) -> str:

@@ -39,6 +39,7 @@ from curator_app.layout import (
     plain,
     show_problems,
 )
+from curator_app.pages._control import CONTROL_KEY, beside_control, control_buttons
 from curator_app.pages._save_seed import decide_conflict, forget_conflict, shortened, store_text, text_beside
 from curator_app.pages._seed_undo import Done, remember, undo_row
 from curator_app.session import may, who, workspace
@@ -77,6 +78,7 @@ def _keys() -> list[Key]:
         Key("b", "Go back to the ROI before", button="back_roi"),
         *([Key("d", "Drop the ROI with a reason", button="drop_roi")] if may(Permission.CHOOSE_ROIS) else []),
         Key("n", "Show the neighbourhood on the slide, or the ROI again", button="neighbourhood"),
+        CONTROL_KEY,
         Key("u", "Take back what was done last", button="undo_seed"),
         *categories,
     ]
@@ -114,7 +116,7 @@ def show() -> None:
     with bar:
         _facts(roi, slide, place, queue, seeds)
     image, form = image_and_form()
-    with image:
+    with image, beside_control(roi):
         _image(roi, slide, [row[0].id for row in queue[place + 1 : place + 3]])
     with form:
         _form(roi, place, queue, seeds)
@@ -150,6 +152,7 @@ def _facts(roi: Roi, slide: Slide, place: int, queue: list[tuple[Roi, Slide]], s
     if slide.kind == "slide" and st.button(key_label(words, "n"), key="neighbourhood"):
         st.session_state[_NEAR] = not st.session_state.get(_NEAR, False)
         st.rerun()
+    control_buttons(roi, slide)
 
 
 def _image(roi: Roi, slide: Slide, coming: list[str]) -> None:

@@ -4,16 +4,20 @@ from evaluation.slides._check import check_slide
 from evaluation.slides._find_tissue import find_tissue, tissue_of_image
 from evaluation.slides._images import MAX_IMAGE_PIXELS, ImageError, decode_image, encode_png
 from evaluation.slides._magnification import magnification_label, mpp_of_magnification
+from evaluation.slides._resolution import MAX_MPP, MIN_MPP
 from evaluation.slides._sampling import explain_no_regions, overlap_share, sample_regions
 from evaluation.slides._slide import Slide, TileNotFoundError, open_slide
 from evaluation.slides._tissue import TissueMask
-from evaluation.slides._types import Level, Region, SlideError, SlideInfo
+from evaluation.slides._types import Level, Region, ResolutionError, SlideError, SlideInfo
 
 __all__ = [
     "MAX_IMAGE_PIXELS",
+    "MAX_MPP",
+    "MIN_MPP",
     "ImageError",
     "Level",
     "Region",
+    "ResolutionError",
     "Slide",
     "SlideError",
     "SlideInfo",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import openslide
 
+from evaluation.slides._tiatoolbox import OME_NGFF, format_of
 from evaluation.slides._types import SlideError
 
 _DICOM_MAGIC_OFFSET = 128
@@ -17,7 +18,7 @@ _SERIES = "dicom.SeriesInstanceUID"
 
 
 def primary_file(path: Path) -> Path:
-    """Return the file that OpenSlide opens for `path`: itself, or the first of a folder's only DICOM series.
+    """Return what a library opens for `path`: itself, or the first file of a folder's only DICOM series.
 
     Raises:
         SlideError: nothing is there, the file is empty, or the folder holds no DICOM slide or several.
@@ -25,6 +26,8 @@ def primary_file(path: Path) -> Path:
     try:
         if not path.exists():
             raise SlideError(path, "there is no such file.", "Check the path.")
+        if format_of(path) == OME_NGFF:
+            return path
         if path.is_dir():
             return _dicom_file_of_folder(path)
         if not path.is_file():
@@ -37,9 +40,11 @@ def primary_file(path: Path) -> Path:
 
 
 def slide_files(path: Path, vendor: str | None, properties: dict[str, str]) -> tuple[Path, ...]:
-    """Return all files that make up the slide that OpenSlide opens from `path`, sorted by path."""
+    """Return all files that make up the slide that is opened from `path`, sorted by path."""
     if vendor == "dicom":
         return tuple(_series_members(_dicom_files(path.parent), properties[_SERIES]))
+    if vendor == OME_NGFF:
+        return tuple(sorted(file for file in path.rglob("*") if file.is_file()))
     if vendor == "mirax":
         return (path, *sorted(file for file in path.with_suffix("").rglob("*") if file.is_file()))
     if vendor == "hamamatsu" and path.suffix.lower() in {".vms", ".vmu"}:

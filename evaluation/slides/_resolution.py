@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from evaluation.slides._types import SlideError
+from evaluation.slides._ome import pixel_of_ome_xml
+from evaluation.slides._types import ResolutionError, SlideError
 
 MIN_MPP = 0.05
 MAX_MPP = 10.0
@@ -37,8 +38,8 @@ def decide_resolution(path: Path, properties: Mapping[str, str], given: float | 
         given: micrometres per pixel that a person states, or None.
 
     Raises:
-        SlideError: the file is silent or absurd and nothing is given, pixels are not square, or `given` is
-            absurd or contradicts a believable value of the file.
+        ResolutionError: the file is silent or absurd and nothing is given.
+        SlideError: pixels are not square, or `given` is absurd or contradicts a believable value of the file.
     """
     if given is not None and not _believable(given):
         raise SlideError(
@@ -49,15 +50,16 @@ def decide_resolution(path: Path, properties: Mapping[str, str], given: float | 
     stated = _stated_by_file(path, properties)
     if stated is None:
         if given is None:
-            raise SlideError(path, "the file states no resolution.", _STATE_IT)
+            raise ResolutionError(path, "the file states no resolution.", _STATE_IT)
         return Resolution(given, "given")
     if not _believable(stated.mpp):
         if given is None:
-            raise SlideError(
+            raise ResolutionError(
                 path,
                 f"the file states {stated.mpp:.4g} µm/px ({stated.source}), outside the {MIN_MPP:g} to "
                 f"{MAX_MPP:g} µm/px that a microscope slide can have.",
                 _STATE_IT,
+                stated=stated.mpp,
             )
         # 72 dpi is what software writes that knows no resolution: a person's word is worth more than that.
         return Resolution(given, f"given (the file states {stated.mpp:.4g} µm/px, which is impossible)")
@@ -79,9 +81,14 @@ def _same(one: float, other: float) -> bool:
 
 
 def _stated_by_file(path: Path, properties: Mapping[str, str]) -> Resolution | None:
-    scanner = [_number(path, properties, f"openslide.mpp-{axis}") for axis in "xy"]
-    tags = [_from_tag(path, properties, axis) for axis in "XY"]
-    for source, axes in (("openslide.mpp-x/-y", scanner), ("TIFF resolution tags", tags)):
+    scanner: Sequence[float | None] = [_number(path, properties, f"openslide.mpp-{axis}") for axis in "xy"]
+    tags: Sequence[float | None] = [_from_tag(path, properties, axis) for axis in "XY"]
+    ome = pixel_of_ome_xml(
+        properties.get("openslide.comment", ""),
+        int(properties.get("openslide.level[0].width", 0)),
+        int(properties.get("openslide.level[0].height", 0)),
+    )
+    for source, axes in (("openslide.mpp-x/-y", scanner), ("OME-XML", ome), ("TIFF resolution tags", tags)):
         stated = [value for value in axes if value is not None]
         if not stated:
             continue

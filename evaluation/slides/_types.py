@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluation.slides._backend import OPENSLIDE
+
 
 class SlideError(Exception):
     """A slide cannot be used: which file, why, and what to do about it."""
@@ -14,6 +16,14 @@ class SlideError(Exception):
         self.path = path
         self.reason = reason
         self.remedy = remedy
+
+
+class ResolutionError(SlideError):
+    """A file states no resolution, or an impossible one: a person has to say it. `stated` is the file's, if any."""
+
+    def __init__(self, path: Path, reason: str, remedy: str, *, stated: float | None = None) -> None:
+        super().__init__(path, reason, remedy)
+        self.stated = stated
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,7 @@ class SlideInfo:
     vendor: str | None
     objective_power: float | None
     content_sha256: str
+    reader: str = OPENSLIDE
 
 
 @dataclass(frozen=True)

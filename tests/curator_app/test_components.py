@@ -49,16 +49,38 @@ def test_a_frame_is_as_large_as_its_resolution_says(mpp: float, side: float) -> 
 def test_a_card_says_size_and_origin() -> None:
     lines = SlideCard.of(_slide()).lines
     assert lines == (
-        "Soft tissue · rat · H&E",
+        "Soft tissue",
+        "rat · H&E",
         "10.0 × 5.0 mm · 0.8 Gpx",
         "0.25 µm/px · 3 levels · 63% tissue",
         "Institute · CC0-1.0",
     )
 
 
+def test_a_card_says_what_people_said_of_subject_and_study() -> None:
+    said = {
+        "organ_system": "Urinary",
+        "structure": "renal papilla",
+        "strain": "Wistar",
+        "sex": "female",
+        "age": "13 weeks",
+        "subject": "17",
+        "study": "TG-1",
+        "dose_group": "high",
+        "sacrifice": "unscheduled",
+        "scanner": "AT2",
+    }
+    assert SlideCard.of(_slide(organ="kidney", **said)).lines[:4] == (
+        "Kidney · Urinary · renal papilla",
+        "rat · Wistar · female · 13 weeks · subject 17 · H&E",
+        "TG-1 · dose group high · unscheduled sacrifice",
+        "AT2",
+    )
+
+
 def test_a_card_of_an_image_without_resolution_invents_none() -> None:
     lines = SlideCard.of(_slide(mpp=None, level_count=1, tissue_share=None)).lines
-    assert lines[1:3] == ("0.8 Gpx", "resolution unknown · 1 level")
+    assert lines[2:4] == ("0.8 Gpx", "resolution unknown · 1 level")
 
 
 def test_what_goes_to_the_browser_holds_no_path() -> None:

@@ -20,10 +20,11 @@ from pipeline.releases import build_release
 from pipeline.review import REVIEWABLE, decide, list_items
 from pipeline.rois import list_rois, sample_candidates, select_across_bins
 from pipeline.seeds import list_seeds
+from pipeline.slide_edits import withdraw_slide
 from pipeline.workspace import Workspace
 from tests.curator_app.filled import fill_with_items
 from tests.databases import new_workspace
-from tests.pipeline.conftest import METADATA
+from tests.pipeline.conftest import METADATA, draw_slide
 
 PASSWORD = "correct horse battery staple"
 RELEASED = "signed-by-nobody"
@@ -37,7 +38,13 @@ ADMINS = frozenset({Role.ADMIN})
 
 ACTS: dict[str, dict[str, frozenset[Role]]] = {
     "home": {"next_button": STAFF - {Role.AUDITOR}, "cancel_": LEADS},
-    "slides": {"add_slides": WRITERS, "cancel_": LEADS},
+    "slides": {
+        "add_slides": WRITERS,
+        "edit_slide": WRITERS,
+        "withdraw_slide": WRITERS,
+        "restore_": WRITERS,
+        "cancel_": LEADS,
+    },
     "sample_rois": {"FormSubmitter:draw_form": WRITERS, "FormSubmitter:bin_form": WRITERS},
     "write_seeds": {"save_seed": WRITERS, "drop_confirm": WRITERS, "skip_roi": WRITERS, "back_roi": WRITERS},
     "items": {
@@ -64,7 +71,7 @@ A button that this table does not name must not be on the page: a new one is ent
 ALSO = {
     "audit": ("audit_more",),
     "sample_rois": ("FormSubmitter:select_form",),
-    "write_seeds": ("import_seeds_now", "drop_seed_", "edit_", "neighbourhood"),
+    "write_seeds": ("import_seeds_now", "drop_seed_", "edit_", "neighbourhood", "control"),
 }
 """Buttons that are there or not by what the page shows, for all who see the page."""
 
@@ -81,6 +88,9 @@ def filled(drawn_slides: list[Path], tmp_path_factory: pytest.TempPathFactory) -
     folder = tmp_path_factory.mktemp("filled")
     workspace = new_workspace(folder / "workspace")
     add_slides(workspace, drawn_slides, METADATA, who="test")
+    blurred = draw_slide(folder / "blurred.tiff", seed=9)
+    (gone,) = add_slides(workspace, [blurred], METADATA, who="test").added
+    withdraw_slide(workspace, gone.id, reason="out of focus", who="test")
     sample_candidates(workspace, organ="liver", count=12, size=128, max_overlap=0.5, who="test")
     bin_candidates(workspace, organ="liver", bins=2, who="test")
     select_across_bins(workspace, organ="liver", per_bin=1, who="test")

@@ -46,9 +46,13 @@ COMMANDS: dict[str, list[Asked]] = {
     "backup": [_needs(Permission.MANAGE_WORKSPACE, f"{NOWHERE}.tar")],
     "restore": [Asked(None, (f"{NOWHERE}.tar", NOWHERE))],
     "slides add": [
-        _needs(Permission.ADD_SLIDES, f"{NOWHERE}.svs", "--organ=liver", "--source=test", "--licence=CC0-1.0")
+        _needs(Permission.ADD_SLIDES, f"{NOWHERE}.svs", "--organ=liver", "--source=test", "--licence=CC0-1.0"),
+        _needs(Permission.ADD_SLIDES, f"--table={NOWHERE}.csv"),
     ],
-    "slides list": [_needs(Permission.VIEW_SLIDES)],
+    "slides list": [_needs(Permission.VIEW_SLIDES), _needs(Permission.VIEW_SLIDES, "--withdrawn")],
+    "slides edit": [_needs(Permission.EDIT_SLIDES, "sld_none", "--study=x")],
+    "slides withdraw": [_needs(Permission.EDIT_SLIDES, "sld_none", "--reason=x")],
+    "slides restore": [_needs(Permission.EDIT_SLIDES, "sld_none")],
     "rois sample": [_needs(Permission.CHOOSE_ROIS, "--organ=liver", "--count=3")],
     "rois bin": [_needs(Permission.CHOOSE_ROIS, "--organ=liver")],
     "rois select": [_needs(Permission.CHOOSE_ROIS, "--organ=liver", "--per-bin=1")],
