@@ -8,7 +8,6 @@ import streamlit as st
 
 from curator_app.components import (
     Key,
-    RoiBox,
     SlideCard,
     ViewedSlide,
     put_text,
@@ -18,13 +17,13 @@ from curator_app.components import (
 )
 from curator_app.job_progress import start_job, watch_jobs
 from curator_app.layout import empty_state, key_label, page_head, plain, show_problems
+from curator_app.pages._roi_files import roi_files
 from curator_app.session import may, workspace
 from curator_app.writings import draft_field, end_writing
 from db.tables import Slide
 from pipeline.errors import InputError
 from pipeline.ingest import checked_field, list_slides, organ_name
 from pipeline.permissions import Permission
-from pipeline.rois import list_rois
 
 LIST_WIDTH_PX = 380
 
@@ -32,7 +31,16 @@ _PATHS = "slides_add"
 """The draft of the files and folders to be added."""
 
 _ADD_KEYS = (Key("a", "Add slides", button="add_slides"),)
-_VIEW_KEYS = (Key("+", "Zoom in (while the viewer has the focus; − zooms out, arrows pan)"),)
+_DRAW_KEYS = (Key("n", "New ROI: a frame to place; arrows or dragging move it, ⏎ saves it, Esc cancels"),)
+_VIEW_KEYS = (
+    Key("+", "Zoom in (while the viewer has the focus; − zooms out, arrows pan)"),
+    Key("m", "Measure: ⏎ or a click sets a point, Esc ends"),
+    Key("t", "Show where tissue was found"),
+    Key("f", "Choose the next ROI in view (Shift: the one before)"),
+    Key("[", "Rotate left by 15° ({ by 90°)"),
+    Key("]", "Rotate right by 15° (} by 90°)"),
+    Key("Home", "Whole slide, upright"),
+)
 
 
 def show() -> None:
@@ -41,14 +49,14 @@ def show() -> None:
     page_head(
         "Slides",
         "Add whole-slide images and look at them." if adds else "Look at the whole-slide images.",
-        keys=(*_ADD_KEYS, *_VIEW_KEYS) if adds else _VIEW_KEYS,
+        keys=(*(_ADD_KEYS if adds else ()), *(_DRAW_KEYS if may(Permission.CHOOSE_ROIS) else ()), *_VIEW_KEYS),
     )
     slides = list_slides(workspace())
     with st.container(horizontal=True, vertical_alignment="center", key="slides_bar"):
         if slides:
             if adds and st.button(key_label("Add slides", "a"), key="add_slides", icon=":material/add:"):
                 st.dialog("Add slides", width="medium")(_add_form)()
-            show_candidates = st.toggle("Show candidates", value=False, key="slides_candidates")
+            roi_files(chosen := _chosen(slides))
     watch_jobs("add_slides")
     if not slides:
         if not adds:
@@ -58,9 +66,6 @@ def show() -> None:
         with st.container(width=640):
             _add_form()
         return
-    chosen = _chosen(slides)
-    states = ("selected", "candidate") if show_candidates else ("selected",)
-    boxes = [RoiBox.of(roi, slide) for roi, slide in list_rois(workspace(), states=states)]
     row = st.container(horizontal=True, wrap=False, gap="medium", key="slides_row")
     with row.container(width=LIST_WIDTH_PX):
         picked = slide_list(
@@ -74,7 +79,8 @@ def show() -> None:
             [ViewedSlide.of(slide) for slide in slides],
             key="slide_viewer",
             slide_id=picked,
-            boxes=[box for box in boxes if box.slide_id == picked],
+            draws=True,
+            keys=True,
         )
 
 

@@ -13,6 +13,7 @@ from curator_app.routes._protected import ProtectedRoute
 from curator_app.routes._provider import ProviderAnswers, provider_routes
 from curator_app.routes._saves import save_routes
 from curator_app.routes._scripts import script_routes
+from curator_app.routes._slide_rois import geojson_address, slide_roi_routes
 from curator_app.routes._troubles import Troubles
 
 __all__ = [
@@ -31,10 +32,12 @@ __all__ = [
     "downloadable",
     "draft_routes",
     "export_address",
+    "geojson_address",
     "lease_routes",
     "nothing_else",
     "picture_routes",
     "provider_routes",
     "save_routes",
     "script_routes",
+    "slide_roi_routes",
 ]
