@@ -14,6 +14,7 @@ from curator_app.routes._provider import ProviderAnswers, provider_routes
 from curator_app.routes._saves import save_routes
 from curator_app.routes._scripts import script_routes
 from curator_app.routes._slide_rois import geojson_address, slide_roi_routes
+from curator_app.routes._tile_cache import TileCache
 from curator_app.routes._troubles import Troubles
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "PageShell",
     "ProtectedRoute",
     "ProviderAnswers",
+    "TileCache",
     "Troubles",
     "account_routes",
     "answered_names",

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from curator_app.routes._answers import json_error
 from curator_app.routes._open_slides import OpenSlides
 from curator_app.routes._protected import ProtectedRoute
+from curator_app.routes._tile_cache import TileCache
 from db.tables import Roi, Slide
 from evaluation.slides import SlideError, TileNotFoundError, TissueMask, tissue_overlay
 from pipeline.errors import InputError
@@ -35,9 +36,10 @@ VIEWER_SCRIPT = "components/viewer/vendor/openseadragon.min.js"
 _Row = TypeVar("_Row", Roi, Slide)
 
 
-def picture_routes(workspace: Workspace, slides: OpenSlides) -> list[Route]:
+def picture_routes(workspace: Workspace, slides: OpenSlides, tiles: TileCache | None = None) -> list[Route]:
     """Return the routes of a workspace's pictures and of the viewer's script."""
-    pictures = _Pictures(workspace, slides)
+    kept = tiles or TileCache(workspace.settings.tile_cache_mb * 2**20)
+    pictures = _Pictures(workspace, slides, kept)
     paths = {
         "/api/rois/{id}/image": pictures.roi_image,
         "/api/rois/{id}/thumbnail": pictures.roi_thumbnail,
@@ -92,9 +94,10 @@ def _etag(data: bytes) -> str:
 class _Pictures:
     """The handlers; Starlette runs them in its thread pool, since they read files and decode slides."""
 
-    def __init__(self, workspace: Workspace, slides: OpenSlides) -> None:
+    def __init__(self, workspace: Workspace, slides: OpenSlides, tiles: TileCache) -> None:
         self._workspace = workspace
         self._slides = slides
+        self._tiles = tiles
 
     def _row(self, table: type[_Row], identifier: str) -> _Row | None:
         with self._workspace.reading() as session:
@@ -179,8 +182,13 @@ class _Pictures:
         level, column, line = (request.path_params[name] for name in ("level", "column", "row"))
 
         def answer(row: Slide) -> Response:
-            with self._slides.using(row) as slide:
-                data = slide.tile(level, column, line)
-            return Response(data, media_type="image/jpeg", headers=KEEP)
+            key = (row.id, level, column, line)
+            data = self._tiles.get(key)
+            timing = {"Server-Timing": f"tiles;desc={'read' if data is None else 'kept'}"}
+            if data is None:
+                with self._slides.using(row) as slide:
+                    data = slide.tile(level, column, line)
+                self._tiles.put(key, data)
+            return Response(data, media_type="image/jpeg", headers={**KEEP, **timing})
 
         return self._with_slide(request, answer)
