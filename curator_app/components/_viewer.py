@@ -12,7 +12,7 @@ from db.tables import Roi, Slide
 from pipeline.permissions import Permission
 from pipeline.roi_places import magnifications_of, side_on_slide
 
-_PARTS = ("place", "frames", "drawing", "rulers", "tissue", "toolbar", "line")
+_PARTS = ("place", "frames", "drawing", "rulers", "tissue", "toolbar", "line", "keys")
 _mount = component_from("viewer", before=("asking.js", *(f"viewer/{part}.js" for part in _PARTS)))
 
 SIZES = (256, 512, 1024, 2048)

@@ -56,7 +56,7 @@ def show() -> None:
         if slides:
             if adds and st.button(key_label("Add slides", "a"), key="add_slides", icon=":material/add:"):
                 st.dialog("Add slides", width="medium")(_add_form)()
-            roi_files(chosen := _chosen(slides))
+            files = st.container(width="content")
     watch_jobs("add_slides")
     if not slides:
         if not adds:
@@ -66,6 +66,7 @@ def show() -> None:
         with st.container(width=640):
             _add_form()
         return
+    chosen = _chosen(slides)
     row = st.container(horizontal=True, wrap=False, gap="medium", key="slides_row")
     with row.container(width=LIST_WIDTH_PX):
         picked = slide_list(
@@ -74,6 +75,8 @@ def show() -> None:
             chosen=chosen.id,
         )
     st.session_state["slide_chosen"] = picked
+    with files:
+        roi_files(next(slide for slide in slides if slide.id == picked))
     with row.container(width="stretch"):
         slide_viewer(
             [ViewedSlide.of(slide) for slide in slides],

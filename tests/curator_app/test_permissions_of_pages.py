@@ -37,7 +37,7 @@ ADMINS = frozenset({Role.ADMIN})
 
 ACTS: dict[str, dict[str, frozenset[Role]]] = {
     "home": {"next_button": STAFF - {Role.AUDITOR}, "cancel_": LEADS},
-    "slides": {"add_slides": WRITERS, "cancel_": LEADS},
+    "slides": {"add_slides": WRITERS, "cancel_": LEADS, "FormSubmitter:roi_files_form": WRITERS},
     "sample_rois": {"FormSubmitter:draw_form": WRITERS, "FormSubmitter:bin_form": WRITERS},
     "write_seeds": {"save_seed": WRITERS, "drop_confirm": WRITERS, "skip_roi": WRITERS, "back_roi": WRITERS},
     "items": {

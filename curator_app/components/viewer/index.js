@@ -4,7 +4,6 @@ const MINIMUM_HEIGHT = 320;
 const TILE_SIZE = 254;
 const OVERLAP = 1;
 const MICRONS_AT_1X = 10; // 20x is 0.5 µm per pixel
-const SMALL_TURN = 15;
 const states = new WeakMap();
 let library = null;
 
@@ -21,12 +20,6 @@ function loadLibrary() {
     document.head.append(script);
   });
   return library;
-}
-
-function isTypingIn(element) {
-  if (!element) return false;
-  if (element.isContentEditable || element.tagName === "TEXTAREA") return true;
-  return element.tagName === "INPUT" && !["radio", "checkbox", "button"].includes(element.type);
 }
 
 class Viewer {
@@ -55,11 +48,14 @@ class Viewer {
     this.rulers = new Rulers(this);
     this.line = new Line(this, root.querySelector(".line"));
     Object.assign(this, buildToolbar(this));
-    this.listeners = { "histocurator:show": ({ detail }) => detail.viewer === this.data?.name && this.go(detail.slide, detail.box),
-      "histocurator:field": ({ detail }) => this.fieldSaid(detail) };
+    this.listeners = {
+      "histocurator:show": ({ detail }) => {
+        if (detail.viewer === this.data?.name) this.go(detail.slide, detail.box);
+      },
+      "histocurator:field": ({ detail }) => this.fieldSaid(detail),
+    };
     for (const [name, listener] of Object.entries(this.listeners)) window.addEventListener(name, listener);
-    this.keys = (event) => this.key(event);
-    window.addEventListener("keydown", this.keys, true);
+    this.keys = new Keys(this);
     this.resized = new ResizeObserver(() => this.draw());
     this.resized.observe(root);
     this.unfill = fillWindow(root, MINIMUM_HEIGHT, () => this.data?.above ?? null);
@@ -129,7 +125,10 @@ class Viewer {
       this.osd.addHandler("resize", () => requestAnimationFrame(() => this.touched || this.fit()));
       this.osd.addHandler("open-failed", () => this.ask(this.data.url));
       this.osd.addHandler("tile-load-failed", (event) => this.message.textContent || this.ask(event.tile.getUrl()));
-      this.pointers = new OpenSeadragon.MouseTracker({ element: this.stage, moveHandler: ({ position }) => this.hovered(position) });
+      this.pointers = new OpenSeadragon.MouseTracker({
+        element: this.stage,
+        moveHandler: ({ position }) => this.hovered(position),
+      });
       this.name();
       // OpenSeadragon would rotate and flip on r and f, which are the page's keys.
       this.osd.addHandler("canvas-key", (event) => {
@@ -350,8 +349,9 @@ class Viewer {
     const answer = await fetch(`/api/rois/${frame.id}/around`).catch(() => null);
     if (!answer?.ok || this.frames.chosen !== frame.id) return;
     const { holds, within } = await answer.json();
-    const listed = ({ selected = {}, candidate = {} }) => [["ROI", selected], ["candidate", candidate]].flatMap(
-      ([word, powers]) => Object.entries(powers).map(([power, number]) => `${counted(number, word)} of ${power.replace("x", "×")}`));
+    const said = (word, powers) =>
+      Object.entries(powers).map(([power, number]) => `${counted(number, word)} of ${power.replace("x", "×")}`);
+    const listed = ({ selected = {}, candidate = {} }) => [...said("ROI", selected), ...said("candidate", candidate)];
     const parts = [["holds", listed(holds)], ["within", listed(within)]].filter(([, several]) => several.length);
     this.around = parts.map(([verb, several]) => `${verb} ${several.join(", ")}`).join(" · ");
     this.refresh();
@@ -448,73 +448,10 @@ class Viewer {
     this.draw();
   }
 
-  /** Keys of the slide: of the whole page where it says so, else of the viewer while it has the keyboard. */
-  key(event) {
-    if (!this.slide || !this.isOpen || event.defaultPrevented || event.isComposing) return;
-    const own = event.composedPath().includes(this.root);
-    const isFree = event.getModifierState("AltGraph") || !(event.ctrlKey || event.metaKey || event.altKey);
-    if (!isFree || !(own || this.data.keys) || isTypingIn(event.composedPath()[0])) return;
-    if (!own && document.querySelector("[role=dialog], dialog[open]")) return;
-    if (!this.toolKey(event, own) && !this.viewKey(event)) return;
-    event.preventDefault();
-    event.stopImmediatePropagation();
-    this.refresh();
-  }
-
-  toolKey(event, own) {
-    const pressed = event.composedPath()[0]?.tagName;
-    const { drawing, rulers } = this;
-    // What has the keyboard keeps its own keys: a button its Enter, a list its arrows.
-    if (event.key === "Enter" && ["BUTTON", "SUMMARY", "A"].includes(pressed)) return false;
-    if (event.key.startsWith("Arrow") && (["SELECT", "INPUT"].includes(pressed) || !own)) return false;
-    if (drawing.active) {
-      if (event.key === "Enter") {
-        this.save();
-        return true;
-      }
-      return drawing.key(event, new Place(this.osd));
-    }
-    if (!rulers.active) return false;
-    if (event.key === "Escape") rulers.stop();
-    else if (event.key === "Enter") rulers.point(...(rulers.pointer ?? this.centre()));
-    else {
-      if (event.key.startsWith("Arrow")) rulers.pointer = null; // the cross is in the middle again
-      return false;
-    }
-    return true;
-  }
-
-  viewKey(event) {
-    const acts = {
-      n: () => this.startDrawing(),
-      m: () => this.rulers.active ? this.end() : this.startMeasuring(),
-      t: () => this.toggleTissue(),
-      "[": () => this.turn(-SMALL_TURN),
-      "]": () => this.turn(SMALL_TURN),
-      "{": () => this.turn(-TURN),
-      "}": () => this.turn(TURN),
-      f: () => this.step(1),
-      F: () => this.step(-1),
-      Home: () => {
-        this.turn(null);
-        this.osd.viewport.goHome(true);
-      },
-    };
-    if (event.repeat || !Object.hasOwn(acts, event.key)) return false;
-    acts[event.key]();
-    return true;
-  }
-
-  /** Choose the next frame in view. */
-  step(by) {
-    const { width, height } = this.canvas.getBoundingClientRect();
-    this.choose(this.frames.step(by, new Place(this.osd), width, height));
-  }
-
   close() {
     this.shown = null;
     for (const [name, listener] of Object.entries(this.listeners)) window.removeEventListener(name, listener);
-    window.removeEventListener("keydown", this.keys, true);
+    this.keys.close();
     this.resized.disconnect();
     this.unfill();
     this.pointers?.destroy();

@@ -1,96 +1,105 @@
 // Part of the viewer: the line below the slide, with the tool in hand or what the chosen ROI is.
 function counted(number, word) { return `${number.toLocaleString("en")} ${number === 1 ? word : `${word}s`}`; }
 
+function grouped(number) { return Math.round(number).toLocaleString("en"); }
+
+function keyButton(words, key, label, action) {
+  const element = button(words, label, action);
+  element.innerHTML = `${words} <kbd>${key}</kbd>`;
+  return element;
+}
+
+function chooser(label, values, words, now, choose) {
+  const select = document.createElement("select");
+  select.setAttribute("aria-label", label);
+  for (const value of values) select.add(new Option(words(value), value, false, value === now));
+  select.onchange = () => choose(Number(select.value));
+  return select;
+}
+
 class Line {
   constructor(viewer, element) {
     this.viewer = viewer;
     this.element = element;
+    this.words = null;
   }
 
   draw() {
-    if (!this.viewer.slide) return;
-    const state = [this.viewer.drawing.active && `draw ${this.viewer.shown}`, this.viewer.rulers.active && "measure"].find(Boolean) || "look";
+    const { drawing, rulers, shown, slide } = this.viewer;
+    if (!slide) return;
+    const state = drawing.active ? `draw ${shown}` : rulers.active ? "measure" : "look";
+    // The controls of a tool stay while it is in hand: they may have the keyboard.
     if (state !== this.element.dataset.state || state === "look") {
       this.element.dataset.state = state;
-      this.element.replaceChildren(...(state === "look" ? this.factsLine() : state === "measure" ? this.rulerLine() : this.fieldLine()));
+      this.words = document.createElement("span");
+      this.words.className = "words";
+      this.words.setAttribute("role", "status");
+      const controls = drawing.active ? this.fieldControls() : rulers.active ? this.rulerControls() : this.roiControls();
+      this.element.replaceChildren(...controls, this.words);
     }
-    const words = this.element.querySelector(".words");
-    if (this.viewer.drawing.active) words.textContent = this.viewer.drawing.refused ? `▲ Not saved: ${this.viewer.drawing.refused}` : this.fieldWords();
-    if (this.viewer.rulers.active) {
-      words.textContent = this.viewer.rulers.words || "Click two points, or press ⏎ at the cross.";
-      this.element.querySelector(".clear").disabled = !this.viewer.rulers.all.length && !this.viewer.rulers.from;
-    }
-  }
-
-  words(text = "") {
-    const span = document.createElement("span");
-    span.className = "words";
-    span.setAttribute("role", "status");
-    span.textContent = text;
-    return span;
+    this.words.textContent = drawing.active ? this.fieldWords() : rulers.active ? this.rulerWords() : this.roiWords();
   }
 
   fieldWords() {
-    const microns = Math.round(this.viewer.drawing.side * this.viewer.slide.mpp).toLocaleString("en");
-    const [x, y] = this.viewer.drawing.corner.map((value) => value.toLocaleString("en"));
-    return `${microns} µm wide, from ${x}, ${y} px. Click or drag the frame; arrow keys move it.`;
+    const { drawing, slide } = this.viewer;
+    if (drawing.refused) return `▲ Not saved: ${drawing.refused}`;
+    const [x, y] = drawing.corner.map(grouped);
+    return `${grouped(drawing.side * slide.mpp)} µm wide, from ${x}, ${y} px. Click or drag the frame; arrow keys move it.`;
   }
 
-  fieldLine() {
-    const chooser = (label, values, words, now, choose) => {
-      const select = document.createElement("select");
-      select.setAttribute("aria-label", label);
-      for (const value of values) select.add(new Option(words(value), value, false, value === now));
-      select.onchange = () => {
-        choose(Number(select.value));
-        this.viewer.refresh();
-      };
-      return select;
+  fieldControls() {
+    const { data, drawing, slide } = this.viewer;
+    const choose = (power, size) => {
+      const fitting = data.sizes.filter((one) => drawing.fits(power, one));
+      drawing.choose(power, drawing.fits(power, size) || !fitting.length ? size : Math.max(...fitting));
+      sizes.value = drawing.size;
+      allow();
+      this.viewer.refresh();
     };
-    const { drawing } = this.viewer;
-    const sizes = chooser("Side in pixels", this.viewer.data.sizes, (size) => `${size.toLocaleString("en")} px`, drawing.size,
-      (size) => drawing.choose(drawing.magnification, size));
+    const powers = chooser("Magnification", slide.magnifications, (power) => `${power}×`, drawing.magnification,
+      (power) => choose(power, drawing.size));
+    const sizes = chooser("Side in pixels", data.sizes, (size) => `${grouped(size)} px`, drawing.size,
+      (size) => choose(drawing.magnification, size));
     const allow = () => {
       for (const option of sizes.options) option.disabled = !drawing.fits(drawing.magnification, Number(option.value));
     };
-    const powers = chooser("Magnification", this.viewer.slide.magnifications, (power) => `${power}×`, drawing.magnification, (power) => {
-      const fitting = this.viewer.data.sizes.filter((size) => drawing.fits(power, size));
-      drawing.choose(power, drawing.fits(power, drawing.size) || !fitting.length ? drawing.size : Math.max(...fitting));
-      sizes.value = drawing.size;
-      allow();
-    });
     allow();
-    const save = button("", "Save this ROI (Enter)", () => this.viewer.save());
-    save.innerHTML = "Save <kbd>⏎</kbd>";
+    const save = keyButton("Save", "⏎", "Save this ROI (Enter)", () => this.viewer.save());
     save.className = "main";
-    const cancel = button("", "Draw no ROI (Escape)", () => this.viewer.end());
-    cancel.innerHTML = "Cancel <kbd>Esc</kbd>";
-    return [powers, sizes, save, cancel, this.words()];
+    return [powers, sizes, save, keyButton("Cancel", "Esc", "Draw no ROI (Escape)", () => this.viewer.end())];
   }
 
-  rulerLine() {
+  rulerWords() { return this.viewer.rulers.words || "Click two points, or press ⏎ at the cross."; }
+
+  rulerControls() {
     const clear = button("Clear all", "Remove all rulers of this slide", () => {
       this.viewer.rulers.clear();
       this.viewer.refresh();
     });
-    clear.classList.add("clear");
-    const done = button("", "End measuring (Escape)", () => this.viewer.end());
-    done.innerHTML = "Done <kbd>Esc</kbd>";
-    return [clear, done, this.words()];
+    return [clear, keyButton("Done", "Esc", "End measuring (Escape)", () => this.viewer.end())];
   }
 
-  factsLine() {
-    const waiting = [...fieldsUnderWay.values()].filter(({ body }) => body.slide === this.viewer.shown);
-    const saving = waiting.map(({ words }) => words).find(Boolean) ?? "";
-    const chosen = this.viewer.frames.chosenFrame;
-    const { trouble, shown } = this.viewer.tissue;
-    const microns = chosen && this.viewer.slide.mpp ? ` (${Math.round(chosen.side * this.viewer.slide.mpp).toLocaleString("en")} µm)` : "";
-    const facts = chosen ? [chosen.drawn ? `${chosen.state}, drawn` : chosen.state, chosen.magnification.replace("x", "×"),
-      `${chosen.size.toLocaleString("en")} px${microns}`, `at ${chosen.x.toLocaleString("en")}, ${chosen.y.toLocaleString("en")}`,
-      this.viewer.around] : [];
-    const parts = [this.words([saving, this.viewer.said, facts.filter(Boolean).join(" · "), shown && trouble].filter(Boolean).join(" — "))];
-    if (chosen?.drawn && this.viewer.data.draws) parts.unshift(button("Take back", "Withdraw this drawn ROI", () => this.viewer.takeBack(chosen)));
-    return parts;
+  roiWords() {
+    const { said, shown, tissue } = this.viewer;
+    const saves = [...fieldsUnderWay.values()].filter(({ body }) => body.slide === shown).map(({ words }) => words);
+    return [saves.find(Boolean), said, this.roiFacts(), tissue.shown && tissue.trouble].filter(Boolean).join(" — ");
+  }
+
+  roiFacts() {
+    const roi = this.viewer.frames.chosenFrame;
+    if (!roi) return "";
+    const { mpp } = this.viewer.slide;
+    const wide = mpp ? ` (${grouped(roi.side * mpp)} µm)` : "";
+    const what = roi.drawn ? `${roi.state}, drawn` : roi.state;
+    const place = `at ${grouped(roi.x)}, ${grouped(roi.y)}`;
+    const facts = [what, roi.magnification.replace("x", "×"), `${grouped(roi.size)} px${wide}`, place, this.viewer.around];
+    return facts.filter(Boolean).join(" · ");
+  }
+
+  roiControls() {
+    const roi = this.viewer.frames.chosenFrame;
+    if (!roi?.drawn || !this.viewer.data.draws) return [];
+    return [button("Take back", "Withdraw this drawn ROI", () => this.viewer.takeBack(roi))];
   }
 }
 

@@ -40,8 +40,10 @@ function buildToolbar(viewer) {
     return span;
   };
   const upright = button("0°", "Upright (Home: upright and whole)", () => viewer.turn(null));
-  const newField = button("New ROI", "Draw a ROI (n)", () => viewer.drawing.active ? viewer.end() : viewer.startDrawing());
-  const ruler = button("Ruler", "Measure between two points (m)", () => viewer.rulers.active ? viewer.end() : viewer.startMeasuring());
+  const newField = button("New ROI", "Draw a ROI (n)", () =>
+    viewer.drawing.active ? viewer.end() : viewer.startDrawing());
+  const ruler = button("Ruler", "Measure between two points (m)", () =>
+    viewer.rulers.active ? viewer.end() : viewer.startMeasuring());
   const turning = group(
     drawnButton(LEFT, "Rotate left by 90° ([ by 15°)", () => viewer.turn(-TURN)),
     upright,

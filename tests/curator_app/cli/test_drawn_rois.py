@@ -6,9 +6,6 @@ from pathlib import Path
 
 from pipeline.workspace import Workspace
 from tests.curator_app.cli.conftest import Command
-from tests.pipeline.conftest import drawn_slides, with_slides, workspace
-
-__all__ = ["drawn_slides", "with_slides", "workspace"]
 
 
 def test_draw_list_export_withdraw_and_import(here: Command, with_slides: Workspace, tmp_path: Path) -> None:
