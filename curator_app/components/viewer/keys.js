@@ -55,7 +55,7 @@ class Keys {
   ofView(event) {
     const { viewer } = this;
     const acts = {
-      n: () => viewer.startDrawing(),
+      ...(viewer.data.draws && { n: () => viewer.startDrawing() }), // elsewhere the page may have this key
       m: () => viewer.rulers.active ? viewer.end() : viewer.startMeasuring(),
       t: () => viewer.toggleTissue(),
       "[": () => viewer.turn(-SMALL_TURN),
