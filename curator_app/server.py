@@ -46,6 +46,7 @@ from curator_app.routes import (
     provider_routes,
     save_routes,
     script_routes,
+    slide_roi_routes,
 )
 from curator_app.session import use_workspace
 from curator_app.single_sign_on import HandOver, load_provider, use_hand_over
@@ -127,6 +128,7 @@ def create_app(
             *picture_routes(workspace, slides),
             *draft_routes(workspace),
             *save_routes(workspace),
+            *slide_roi_routes(workspace),
             *lease_routes(workspace),
             *download_routes(workspace),
             *audit_routes(workspace),

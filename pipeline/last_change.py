@@ -10,6 +10,7 @@ from pipeline.errors import ChangedError
 _ACTS = {
     "write": "wrote it",
     "edit": "changed its text",
+    "draw": "drew it",
     "bin": "put it into a bin",
     "import": "imported it",
     "withdraw": "withdrew it",

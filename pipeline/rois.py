@@ -298,7 +298,7 @@ def reject_roi(
     with workspace.writing() as session:
         row = _row(session, roi_id)
         require_unchanged(session, row, expected_version, who=who)
-        _keep_image_of_seeds(session, row)
+        keep_image_of_seeds(session, row)
         move(session, row, "rejected", who=who, reason=reason)
     return row
 
@@ -319,7 +319,7 @@ def return_roi(workspace: Workspace, roi_id: str, *, who: str, expected_version:
             raise InputError(f"ROI {roi_id} is {row.state}: there is no choice to take back")
         if standing[-1].who != who:
             raise ChangedError(f"{said_change(session, row, who=who)} Only your own choice can be taken back.")
-        _keep_image_of_seeds(session, row)
+        keep_image_of_seeds(session, row)
         move(session, row, str((standing[-1].old or {})["state"]), who=who, reason=TAKEN_BACK)
     return row
 
@@ -328,10 +328,13 @@ def _row(session: Session, roi_id: str) -> Roi:
     row = session.get(Roi, roi_id)
     if row is None:
         raise NotFoundError(f"There is no ROI {roi_id} in this workspace.")
+    if row.withdrawn_at is not None:
+        raise InputError(f"ROI {roi_id} is withdrawn: {row.withdrawn_reason}")
     return row
 
 
-def _keep_image_of_seeds(session: Session, row: Roi) -> None:
+def keep_image_of_seeds(session: Session, row: Roi) -> None:
+    """Refuse to change a selected ROI that a seed question is about."""
     if row.state == "selected" and session.exec(_LIVE_SEEDS.where(Seed.roi_id == row.id).limit(1)).first() is not None:
         raise InputError(f"ROI {row.id} has a seed question; drop the seed first")
 

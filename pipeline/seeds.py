@@ -93,6 +93,8 @@ def save_seed(
         roi = session.get(Roi, roi_id)
         if roi is None:
             raise NotFoundError(f"There is no ROI {roi_id} in this workspace.")
+        if roi.withdrawn_at is not None:
+            raise InputError(f"ROI {roi_id} is withdrawn: {roi.withdrawn_reason}")
         if roi.state != "selected":
             raise InputError(f"ROI {roi_id} is {roi.state}; only a selected ROI takes a seed question")
         if seed_id is None:
@@ -208,7 +210,7 @@ def import_seeds(workspace: Workspace, path: Path, *, who: str) -> list[Seed]:
     problems: list[str] = []
     texts: list[SeedText] = []
     with workspace.writing() as session:
-        selected = dict(session.exec(select(Roi.id, Roi.state)).all())
+        selected = dict(session.exec(select(Roi.id, Roi.state).where(col(Roi.withdrawn_at).is_(None))).all())
         written = {
             (seed.roi_id, seed.question, seed.answer)
             for seed in session.exec(select(Seed).where(col(Seed.withdrawn_at).is_(None)))

@@ -47,6 +47,8 @@ class Settings(BaseSettings):
     max_image_pixels: int = Field(default=100_000_000, ge=1_000_000)
     """An imported image with more pixels is refused."""
     max_text_length: int = Field(default=4_000, ge=100)
+    tile_cache_mb: int = Field(default=128, ge=0, le=65_536)
+    """Memory of the server for slides' tiles that were shown lately."""
     max_upload_mb: int = Field(default=200, ge=1)
     slide_folders: list[Path] = []
     """Folders on the server that slides and images may be added from by who is not an administrator."""

@@ -15,6 +15,7 @@ from curator_app.cli import (
     audit,
     backups,
     doctor,
+    drawn_rois,
     evaluate,
     items,
     jobs,
@@ -54,6 +55,10 @@ app.command("retention")(workspaces.retention)
 app.command("backup")(backups.backup)
 app.command("restore")(backups.restore)
 app.add_typer(slides.slides_app, name="slides")
+rois.rois_app.command("draw")(drawn_rois.draw)
+rois.rois_app.command("withdraw")(drawn_rois.withdraw)
+rois.rois_app.command("export")(drawn_rois.export)
+rois.rois_app.command("import-geojson")(drawn_rois.import_squares)
 app.add_typer(rois.rois_app, name="rois")
 app.add_typer(seeds.seeds_app, name="seeds")
 app.add_typer(items.items_app, name="items")

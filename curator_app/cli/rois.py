@@ -137,7 +137,7 @@ def select(
             raise typer.Exit(EXIT_NOTHING_USABLE)
 
 
-def _as_dict(roi: Any, slide: Any) -> dict[str, Any]:
+def _as_dict(roi: Any, slide: Any, held: Any) -> dict[str, Any]:
     return {
         "id": roi.id,
         "state": roi.state,
@@ -152,6 +152,8 @@ def _as_dict(roi: Any, slide: Any) -> dict[str, Any]:
         "tissue_share": roi.tissue_share,
         "bin": None if roi.bin is None else roi.bin + 1,
         "image": roi.image_path,
+        "within": list(held.within),
+        "holds": list(held.holds),
     }
 
 
@@ -162,14 +164,19 @@ def list_(
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List selected ROIs, or the candidates (x, y in level-0 pixels, resolution in µm per pixel, bins from 1)."""
+    """List selected ROIs, or the candidates (x, y in level-0 pixels, resolution in µm per pixel, bins from 1).
+
+    --json also names for each the listed ROIs that it lies within and those that it holds.
+    """
     with opened_workspace(workspace) as opened:
+        from pipeline.containment import containment
         from pipeline.rois import list_rois
 
         rows = list_rois(opened, organ=organ, states=("candidate",) if candidates else ("selected",))
         what = "candidates" if candidates else "selected ROIs"
         if as_json:
-            print_json([_as_dict(roi, slide) for roi, slide in rows])
+            held = containment(rows)
+            print_json([_as_dict(roi, slide, held[roi.id]) for roi, slide in rows])
         elif not rows:
             print_text(f"No {what} yet.")
         else:

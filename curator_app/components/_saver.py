@@ -10,7 +10,7 @@ import streamlit as st
 from curator_app.components._assets import component_from
 from curator_app.session import workspace
 
-_mount = component_from("saver")
+_mount = component_from("saver", before=("asking.js",))
 
 _TAKEN = "saver_taken"
 

@@ -183,7 +183,6 @@ def _pick(organ: str, binning: Binning, rows: list[tuple[Roi, Slide]]) -> None:
             [ViewedSlide.of(slide) for slide in slides.values()],
             key=VIEWER,
             slide_id=first.slide_id if first else next(iter(slides)),
-            boxes=[RoiBox.of(roi, slide) for roi, slide in rows if roi.state == "selected"],
             focus=first,
         )
 

@@ -6,7 +6,6 @@ import streamlit as st
 
 from curator_app.components import (
     Key,
-    RoiBox,
     SlideCard,
     ViewedSlide,
     slide_list,
@@ -16,11 +15,11 @@ from curator_app.job_progress import watch_jobs
 from curator_app.layout import empty_state, key_label, page_head
 from curator_app.pages._add_slides import add_form, ask_for_resolutions
 from curator_app.pages._change_slide import slide_acts, withdrawn_popover
+from curator_app.pages._roi_files import roi_files
 from curator_app.session import may, workspace
 from db.tables import Slide
 from pipeline.ingest import list_slides
 from pipeline.permissions import Permission
-from pipeline.rois import list_rois
 
 LIST_WIDTH_PX = 380
 
@@ -28,7 +27,16 @@ _ADD_KEYS = (
     Key("a", "Add slides", button="add_slides"),
     Key("e", "Change what is said of the slide", button="edit_slide"),
 )
-_VIEW_KEYS = (Key("+", "Zoom in (while the viewer has the focus; − zooms out, arrows pan)"),)
+_DRAW_KEYS = (Key("n", "New ROI: a frame to place; arrows or dragging move it, ⏎ saves it, Esc cancels"),)
+_VIEW_KEYS = (
+    Key("+", "Zoom in (while the viewer has the focus; − zooms out, arrows pan)"),
+    Key("m", "Measure: ⏎ or a click sets a point, Esc ends"),
+    Key("t", "Show where tissue was found"),
+    Key("f", "Choose the next ROI in view (Shift: the one before)"),
+    Key("[", "Rotate left by 15° ({ by 90°)"),
+    Key("]", "Rotate right by 15° (} by 90°)"),
+    Key("Home", "Whole slide, upright"),
+)
 
 
 def show() -> None:
@@ -37,7 +45,7 @@ def show() -> None:
     page_head(
         "Slides",
         "Add whole-slide images and look at them." if adds else "Look at the whole-slide images.",
-        keys=(*_ADD_KEYS, *_VIEW_KEYS) if adds else _VIEW_KEYS,
+        keys=(*(_ADD_KEYS if adds else ()), *(_DRAW_KEYS if may(Permission.CHOOSE_ROIS) else ()), *_VIEW_KEYS),
     )
     slides = list_slides(workspace())
     bar = st.container(horizontal=True, vertical_alignment="center", key="slides_bar")
@@ -45,7 +53,7 @@ def show() -> None:
         if slides:
             if adds and st.button(key_label("Add slides", "a"), key="add_slides", icon=":material/add:"):
                 st.dialog("Add slides", width="large")(add_form)()
-            show_candidates = st.toggle("Show candidates", value=False, key="slides_candidates")
+            files = st.container(width="content")
     watch_jobs("add_slides")
     if adds:
         ask_for_resolutions()
@@ -59,8 +67,6 @@ def show() -> None:
             add_form()
         return
     chosen = _chosen(slides)
-    states = ("selected", "candidate") if show_candidates else ("selected",)
-    boxes = [RoiBox.of(roi, slide) for roi, slide in list_rois(workspace(), states=states)]
     row = st.container(horizontal=True, wrap=False, gap="medium", key="slides_row")
     with row.container(width=LIST_WIDTH_PX):
         picked = slide_list(
@@ -69,16 +75,20 @@ def show() -> None:
             chosen=chosen.id,
         )
     st.session_state["slide_chosen"] = picked
+    shown = next(slide for slide in slides if slide.id == picked)
     if may(Permission.EDIT_SLIDES):
         with bar:
-            slide_acts(next(slide for slide in slides if slide.id == picked))
+            slide_acts(shown)
         withdrawn_popover(bar)
+    with files:
+        roi_files(shown)
     with row.container(width="stretch"):
         slide_viewer(
             [ViewedSlide.of(slide) for slide in slides],
             key="slide_viewer",
             slide_id=picked,
-            boxes=[box for box in boxes if box.slide_id == picked],
+            draws=True,
+            keys=True,
         )
 
 

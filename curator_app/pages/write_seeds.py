@@ -157,13 +157,11 @@ def _facts(roi: Roi, slide: Slide, place: int, queue: list[tuple[Roi, Slide]], s
 
 def _image(roi: Roi, slide: Slide, coming: list[str]) -> None:
     if st.session_state.get(_NEAR) and slide.kind == "slide":
-        box = RoiBox.of(roi, slide)
         slide_viewer(
             [ViewedSlide.of(slide)],
             key="neighbourhood_viewer",
             slide_id=slide.id,
-            boxes=[box],
-            focus=box,
+            focus=RoiBox.of(roi, slide),
             context=NEIGHBOURHOOD,
         )
     else:

@@ -13,6 +13,8 @@ from curator_app.routes._protected import ProtectedRoute
 from curator_app.routes._provider import ProviderAnswers, provider_routes
 from curator_app.routes._saves import save_routes
 from curator_app.routes._scripts import script_routes
+from curator_app.routes._slide_rois import geojson_address, slide_roi_routes
+from curator_app.routes._tile_cache import TileCache
 from curator_app.routes._troubles import Troubles
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "PageShell",
     "ProtectedRoute",
     "ProviderAnswers",
+    "TileCache",
     "Troubles",
     "account_routes",
     "answered_names",
@@ -31,10 +34,12 @@ __all__ = [
     "downloadable",
     "draft_routes",
     "export_address",
+    "geojson_address",
     "lease_routes",
     "nothing_else",
     "picture_routes",
     "provider_routes",
     "save_routes",
     "script_routes",
+    "slide_roi_routes",
 ]

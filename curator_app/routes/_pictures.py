@@ -16,8 +16,9 @@ from starlette.routing import Route
 from curator_app.routes._answers import json_error
 from curator_app.routes._open_slides import OpenSlides
 from curator_app.routes._protected import ProtectedRoute
+from curator_app.routes._tile_cache import TileCache
 from db.tables import Roi, Slide
-from evaluation.slides import SlideError, TileNotFoundError
+from evaluation.slides import SlideError, TileNotFoundError, TissueMask, tissue_overlay
 from pipeline.errors import InputError
 from pipeline.permissions import Permission
 from pipeline.stored_files import picture_file
@@ -27,18 +28,23 @@ KEEP = {"Cache-Control": "private, max-age=86400, immutable", "Vary": "Cookie"}
 """What an id shows never changes, so the browser may keep it for a day, for the person who is signed in; shared
 caches may not."""
 
+ASK_AGAIN = {"Cache-Control": "private, no-cache", "Vary": "Cookie"}
+"""What may be measured anew: the browser asks each time whether it is still the same."""
+
 VIEWER_SCRIPT = "components/viewer/vendor/openseadragon.min.js"
 
 _Row = TypeVar("_Row", Roi, Slide)
 
 
-def picture_routes(workspace: Workspace, slides: OpenSlides) -> list[Route]:
+def picture_routes(workspace: Workspace, slides: OpenSlides, tiles: TileCache | None = None) -> list[Route]:
     """Return the routes of a workspace's pictures and of the viewer's script."""
-    pictures = _Pictures(workspace, slides)
+    kept = tiles or TileCache(workspace.settings.tile_cache_mb * 2**20)
+    pictures = _Pictures(workspace, slides, kept)
     paths = {
         "/api/rois/{id}/image": pictures.roi_image,
         "/api/rois/{id}/thumbnail": pictures.roi_thumbnail,
         "/api/slides/{id}/thumbnail": pictures.slide_thumbnail,
+        "/api/slides/{id}/tissue": pictures.tissue,
         "/api/slides/{id}/deepzoom.dzi": pictures.descriptor,
         "/api/slides/{id}/deepzoom.json": pictures.descriptor_json,
         "/api/slides/{id}/tiles/{level:int}/{column:int}_{row:int}.jpeg": pictures.tile,
@@ -74,19 +80,24 @@ def _png(request: Request, root: Path, name: str, *, what: str) -> Response:
         return json_error(404, f"The picture of {what} cannot be shown: {error.message}.")
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
         return json_error(404, f"The picture of {what} is missing from the workspace.")
-    etag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
+    etag = _etag(data)
     headers = {"ETag": etag, **KEEP}
     if request.headers.get("if-none-match") == etag:
         return Response(status_code=304, headers=headers)
     return Response(data, media_type="image/png", headers=headers)
 
 
+def _etag(data: bytes) -> str:
+    return f'"{hashlib.sha256(data).hexdigest()[:32]}"'
+
+
 class _Pictures:
     """The handlers; Starlette runs them in its thread pool, since they read files and decode slides."""
 
-    def __init__(self, workspace: Workspace, slides: OpenSlides) -> None:
+    def __init__(self, workspace: Workspace, slides: OpenSlides, tiles: TileCache) -> None:
         self._workspace = workspace
         self._slides = slides
+        self._tiles = tiles
 
     def _row(self, table: type[_Row], identifier: str) -> _Row | None:
         with self._workspace.reading() as session:
@@ -131,6 +142,22 @@ class _Pictures:
             lambda row: _png(request, self._workspace.root, f"slides/{row.id}/thumbnail.png", what=row.name),
         )
 
+    def tissue(self, request: Request) -> Response:
+        """Where tissue was found, as a picture; the header Level-0-Pixels says what a side of its pixels spans."""
+
+        def answer(row: Slide) -> Response:
+            try:
+                data = picture_file(self._workspace.root, f"slides/{row.id}/tissue.png").read_bytes()
+                mask = TissueMask.from_png_bytes(data)
+            except (InputError, OSError, ValueError):
+                return json_error(404, f"The tissue of {row.name} is missing from the workspace or damaged.")
+            headers = {"ETag": _etag(data), "Level-0-Pixels": repr(mask.scale), **ASK_AGAIN}
+            if request.headers.get("if-none-match") == headers["ETag"]:
+                return Response(status_code=304, headers=headers)
+            return Response(tissue_overlay(mask), media_type="image/png", headers=headers)
+
+        return self._with_slide(request, answer)
+
     def descriptor(self, request: Request) -> Response:
         """The Deep Zoom descriptor as XML."""
 
@@ -155,8 +182,13 @@ class _Pictures:
         level, column, line = (request.path_params[name] for name in ("level", "column", "row"))
 
         def answer(row: Slide) -> Response:
-            with self._slides.using(row) as slide:
-                data = slide.tile(level, column, line)
-            return Response(data, media_type="image/jpeg", headers=KEEP)
+            key = (row.id, level, column, line)
+            data = self._tiles.get(key)
+            timing = {"Server-Timing": f"tiles;desc={'read' if data is None else 'kept'}"}
+            if data is None:
+                with self._slides.using(row) as slide:
+                    data = slide.tile(level, column, line)
+                self._tiles.put(key, data)
+            return Response(data, media_type="image/jpeg", headers={**KEEP, **timing})
 
         return self._with_slide(request, answer)

@@ -34,7 +34,7 @@ MAX_BYTES = 200_000
 _ID = r"^[A-Za-z0-9_]*$"
 
 
-class _Asked(BaseModel):
+class Asked(BaseModel):
     """What every save says: who asks, in which act, over which row version, and the act of writing that it ends."""
 
     model_config = ConfigDict(extra="forbid")
@@ -45,7 +45,7 @@ class _Asked(BaseModel):
     writing: str | None = Field(default=None, max_length=64)
 
 
-class _SeedAsked(_Asked):
+class _SeedAsked(Asked):
     roi: str = Field(max_length=64, pattern=_ID)
     seed: str | None = Field(default=None, max_length=64, pattern=_ID)
     draft: str | None = Field(default=None, pattern=DRAFT_NAME)
@@ -65,25 +65,23 @@ class _SeedAsked(_Asked):
         return {name: getattr(self, name) for name in ("question", "answer", "category", "notes")}
 
 
-class _DecisionAsked(_Asked):
+class _DecisionAsked(Asked):
     version: int = Field(ge=1)
     decision: Literal["approve", "reject", "undo"]
     note: str = ""
 
 
-_Body = TypeVar("_Body", bound=_Asked)
+_Body = TypeVar("_Body", bound=Asked)
 _Save = Callable[[Workspace, Request, _Body], JSONResponse]
 
 
 def save_routes(workspace: Workspace) -> list[ProtectedRoute]:
     """Return the routes that save seeds and decisions of a workspace."""
     return [
-        ProtectedRoute(
-            "/api/seeds", _answering(workspace, _SeedAsked, _save), Permission.WRITE_SEEDS, methods=["POST"]
-        ),
+        ProtectedRoute("/api/seeds", answering(workspace, _SeedAsked, _save), Permission.WRITE_SEEDS, methods=["POST"]),
         ProtectedRoute(
             "/api/items/{item}/decisions",
-            _answering(workspace, _DecisionAsked, _decide),
+            answering(workspace, _DecisionAsked, _decide),
             Permission.DECIDE_ITEMS,
             methods=["POST"],
         ),
@@ -108,7 +106,7 @@ def _save(own: Workspace, _request: Request, asked: _SeedAsked) -> JSONResponse:
     if asked.draft is not None and asked.writing is not None:
         about = {"saved_as": made.object_id, "saved_version": str(made.row_version)}
         DraftStore(own).mark_saved(asked.draft, asked.writing, asked.texts, about=about)
-    return _made(made, "seed")
+    return saved_answer(made, "seed")
 
 
 def _says(own: Workspace, made: Made, asked: _SeedAsked) -> bool:
@@ -132,17 +130,18 @@ def _decide(own: Workspace, request: Request, asked: _DecisionAsked) -> JSONResp
     made = once(own, asked.act, change)
     if asked.writing is not None:
         DraftStore(own).drop(note_draft(item), writing=asked.writing)
-    return _made(made, "item")
+    return saved_answer(made, "item")
 
 
-def _made(made: Made, kind: str) -> JSONResponse:
+def saved_answer(made: Made, kind: str) -> JSONResponse:
+    """Return what a page is told of a change that was made, or had been made before."""
     return JSONResponse(
         {kind: made.object_id, "version": made.row_version, "at": f"{made.at.astimezone():%H:%M:%S}"},
         headers={"Cache-Control": "no-store"},
     )
 
 
-def _answering(workspace: Workspace, kind: type[_Body], save: _Save[_Body]) -> Callable[[Request], Awaitable[Response]]:
+def answering(workspace: Workspace, kind: type[_Body], save: _Save[_Body]) -> Callable[[Request], Awaitable[Response]]:
     """Return the handler that reads a body, saves in the name of who sent it, and puts every fault into words."""
 
     async def answer(request: Request) -> Response:

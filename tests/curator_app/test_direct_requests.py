@@ -54,7 +54,13 @@ WAY_IN = {
 }
 """Routes that ask for no permission, and why they need none."""
 
-SAVES = ("/api/seeds", "/api/items/item_x/decisions", "/api/leases/roi_x/end")
+SAVES = (
+    "/api/seeds",
+    "/api/items/item_x/decisions",
+    "/api/leases/roi_x/end",
+    "/api/rois",
+    "/api/rois/roi_x/withdrawal",
+)
 SCRIPTS = "/vendor/"
 
 STREAMLITS: Mapping[str, int | None] = {
@@ -115,6 +121,7 @@ class Running:
             "{name}": "seed_x",
             "{item}": "item_x",
             "{object}": "roi_x",
+            "{roi}": "roi_x",
             "{level:int}": "0",
             "{column:int}": "0",
             "{row:int}": "0",

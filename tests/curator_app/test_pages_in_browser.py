@@ -95,7 +95,7 @@ def visit(
 def _is_fault(message: ConsoleMessage) -> bool:
     """A browser notes every refused request as an error; that a save is refused is no fault, and the page says it."""
     address = str(message.location.get("url", ""))
-    return message.type == "error" and not address.endswith(("/api/seeds", "/decisions"))
+    return message.type == "error" and not address.endswith(("/api/seeds", "/api/rois", "/decisions"))
 
 
 def go(page: Page, name: str) -> None:

@@ -44,6 +44,7 @@ ACTS: dict[str, dict[str, frozenset[Role]]] = {
         "withdraw_slide": WRITERS,
         "restore_": WRITERS,
         "cancel_": LEADS,
+        "FormSubmitter:roi_files_form": WRITERS,
     },
     "sample_rois": {"FormSubmitter:draw_form": WRITERS, "FormSubmitter:bin_form": WRITERS},
     "write_seeds": {"save_seed": WRITERS, "drop_confirm": WRITERS, "skip_roi": WRITERS, "back_roi": WRITERS},

@@ -165,6 +165,7 @@ def test_pictures_are_for_who_may_see_slides(
         f"/api/rois/{selected.id}/image",
         f"/api/rois/{selected.id}/thumbnail",
         f"/api/slides/{slide.id}/thumbnail",
+        f"/api/slides/{slide.id}/tissue",
         f"/api/slides/{slide.id}/deepzoom.dzi",
         f"/api/slides/{slide.id}/deepzoom.json",
         f"/api/slides/{slide.id}/tiles/0/0_0.jpeg",
