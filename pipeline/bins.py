@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
 from db import new_id, record_event
 from db.tables import Binning, Roi, Slide
@@ -18,8 +19,11 @@ from evaluation.encoders import (
     FeatureRows,
     append_features,
     assign_bins,
+    bin_silhouettes,
     get_encoder,
+    place_on_map,
     read_features,
+    spread_quota,
 )
 from evaluation.slides import Region
 from pipeline.errors import InputError
@@ -37,6 +41,9 @@ MAX_SEED = 2**32 - 1
 """What k-means takes as its random seed."""
 DEFAULT_BINS = 20
 """Bins per organ (VIPER section 3.2)."""
+
+_ROWS_AT_ONCE = 500
+"""ROIs asked for in one query: a database takes so many values, not any number."""
 
 
 @needs(Permission.CHOOSE_ROIS)
@@ -73,7 +80,13 @@ def bin_candidates(
     if not rows:
         raise InputError(f"There are no candidates of {organ_name(organ)}; run 'rois sample' first.")
     features = embed_candidates(workspace, organ=organ, encoder=chosen, rows=rows, progress=progress)
+    progress(len(rows), len(rows), "Clustering and drawing the map")
     clusters = assign_bins(features, bins=bins, seed=seed)
+    places = place_on_map(clusters.points, seed=seed)
+    assigned = {
+        roi.id: _Place(int(label), float(distance), float(x), float(y))
+        for (roi, _), label, distance, (x, y) in zip(rows, clusters.labels, clusters.distances, places, strict=True)
+    }
     binning = Binning(
         id=new_id("bin"),
         created_by=who,
@@ -81,31 +94,58 @@ def bin_candidates(
         encoder=chosen.name,
         encoder_version=chosen.version,
         seed=seed,
-        bins=len(clusters.centres),
-        sizes=[int((clusters.labels == number).sum()) for number in range(len(clusters.centres))],
+        bins=clusters.count,
+        sizes=list(clusters.sizes),
+        silhouettes=list(bin_silhouettes(clusters.points, clusters.labels, seed=seed)),
     )
     with workspace.writing() as session:
         former = select(Binning).where(Binning.organ == binning.organ, col(Binning.current))
         for old in session.exec(former):
             old.current = False
             record_event(session, who=who, action="replace", row=old, old={"current": True}, new={"current": False})
+            # What is wanted in all outlives the bins; how it is spread over them does not.
+            binning.quotas = spread_quota(sum(old.quotas), binning.sizes) if old.quotas else []
         session.add(binning)
         session.flush()
-        record_event(session, who=who, action="bin", row=binning, new=_in_trail(binning))
-        for (roi, _), label, distance in zip(rows, clusters.labels, clusters.distances, strict=True):
-            row = session.get_one(Roi, roi.id)
-            before = _bin_in_trail(row)
-            row.binning_id, row.bin, row.bin_distance = binning.id, int(label), float(distance)
-            record_event(session, who=who, action="bin", row=row, old=before, new=_bin_in_trail(row))
+        record_event(session, who=who, action="bin", row=binning, new=_in_trail(binning, assigned))
+        for row in _rows(session, list(assigned)):
+            place = assigned[row.id]
+            row.binning_id, row.bin, row.bin_distance = binning.id, place.bin, place.distance
+            row.map_x, row.map_y = place.x, place.y
     return binning
 
 
-def _in_trail(binning: Binning) -> dict[str, Any]:
-    return binning.model_dump(include={"organ", "encoder", "encoder_version", "seed", "bins", "sizes"})
+class _Place(NamedTuple):
+    """Where a clustering puts a ROI: its bin from 0, the distance to the bin's centre, and its place on the map."""
+
+    bin: int
+    distance: float
+    x: float
+    y: float
 
 
-def _bin_in_trail(roi: Roi) -> dict[str, Any]:
-    return {"binning": roi.binning_id, "bin": roi.bin, "distance": roi.bin_distance}
+def _rows(session: Session, ids: Sequence[str]) -> Iterator[Roi]:
+    for start in range(0, len(ids), _ROWS_AT_ONCE):
+        yield from session.exec(select(Roi).where(col(Roi.id).in_(ids[start : start + _ROWS_AT_ONCE])))
+
+
+def _in_trail(binning: Binning, assigned: Mapping[str, _Place]) -> dict[str, Any]:
+    facts = binning.model_dump(include={"organ", "encoder", "encoder_version", "seed", "bins", "sizes"})
+    return {
+        **facts,
+        "rois": len(assigned),
+        "assignment_sha256": assignment_sha256((i, p.bin) for i, p in assigned.items()),
+    }
+
+
+def assignment_sha256(assigned: Iterable[tuple[str, int]]) -> str:
+    """Return the sum under which the trail keeps which ROI went into which bin: of `id bin` lines, sorted.
+
+    The trail has one row for a clustering, not one for each ROI; with this sum it still shows whether the bins that
+    the database holds are those that were made.
+    """
+    lines = sorted(f"{identifier} {bin_}\n" for identifier, bin_ in assigned)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def features_path(workspace: Workspace, organ: str, encoder: Encoder) -> Path:

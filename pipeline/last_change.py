@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from sqlmodel import Session, col, select
 
-from db.tables import Account, AuditEvent, Row
+from db.tables import Account, AuditEvent, Roi, Row
 from pipeline.errors import ChangedError
 
 _ACTS = {
     "write": "wrote it",
     "edit": "changed its text",
     "bin": "put it into a bin",
+    "set quotas": "set its quotas",
     "import": "imported it",
     "withdraw": "withdrew it",
     "add": "added it",
@@ -33,12 +34,11 @@ def require_unchanged(session: Session, row: Row, expected_version: int | None, 
 def said_change(session: Session, row: Row, *, who: str) -> str:
     """Return in a sentence who changed an object last, in what way and when, for the account `who`."""
     kind = type(row).__name__
-    last = session.exec(
-        select(AuditEvent)
-        .where(AuditEvent.object_id == row.id, AuditEvent.object_type == kind.lower())
-        .order_by(col(AuditEvent.sequence).desc())
-        .limit(1)
-    ).first()
+    told = (col(AuditEvent.object_id) == row.id) & (col(AuditEvent.object_type) == kind.lower())
+    if isinstance(row, Roi) and row.binning_id is not None:
+        # Which bin each ROI went into is told by one row for all of them.
+        told |= (col(AuditEvent.object_id) == row.binning_id) & (col(AuditEvent.action) == "bin")
+    last = session.exec(select(AuditEvent).where(told).order_by(col(AuditEvent.sequence).desc()).limit(1)).first()
     name = f"The account {row.name}" if isinstance(row, Account) else f"This {_KINDS.get(kind, kind.lower())}"
     if last is None:
         return f"{name} was changed at {row.changed_at.astimezone():%H:%M:%S}."
@@ -48,7 +48,7 @@ def said_change(session: Session, row: Row, *, who: str) -> str:
     return f"{name} was changed since you saw it: {by} {_what(last)} at {at}."
 
 
-_KINDS = {"Roi": "ROI"}
+_KINDS = {"Roi": "ROI", "Binning": "organ's bins"}
 
 
 def _what(event: AuditEvent) -> str:

@@ -18,6 +18,7 @@ from curator_app.cli import (
     evaluate,
     items,
     jobs,
+    picks,
     releases,
     rois,
     seeds,
@@ -54,6 +55,12 @@ app.command("retention")(workspaces.retention)
 app.command("backup")(backups.backup)
 app.command("restore")(backups.restore)
 app.add_typer(slides.slides_app, name="slides")
+rois.rois_app.command("bins")(picks.bins)
+rois.rois_app.command("quota")(picks.quota)
+rois.rois_app.command("pick")(picks.pick)
+rois.rois_app.command("reject")(picks.reject)
+rois.rois_app.command("numbers")(picks.numbers)
+rois.rois_app.command("diversity")(picks.diversity)
 app.add_typer(rois.rois_app, name="rois")
 app.add_typer(seeds.seeds_app, name="seeds")
 app.add_typer(items.items_app, name="items")
