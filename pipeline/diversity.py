@@ -13,13 +13,15 @@ from sqlmodel import col, select
 
 from db import record_event
 from db.tables import AuditEvent, Binning
-from evaluation.encoders import RANDOM_PICKS, AgainstRandom, diversity_against_random, get_encoder
-from pipeline.bins import MAX_SEED, embed_candidates
+from evaluation.encoders import RANDOM_PICKS, AgainstRandom, diversity_against_random
+from pipeline.bins import MAX_SEED
+from pipeline.embedding import candidates_of, embed_candidates
+from pipeline.encoders import load_encoder
 from pipeline.errors import InputError
 from pipeline.ingest import organ_name
 from pipeline.permissions import Permission, needs
 from pipeline.progress import Progress, silent
-from pipeline.rois import current_binning, list_rois
+from pipeline.rois import current_binning
 from pipeline.workspace import Workspace
 
 MAX_RANDOM_PICKS = 100_000
@@ -105,23 +107,17 @@ def measure_diversity(
     binning = current_binning(workspace, organ)
     if binning is None:
         raise InputError(f"The candidates of {organ_name(organ)} have no bins yet; run 'rois bin' first.")
-    chosen = get_encoder(encoder)
+    chosen = load_encoder(workspace, encoder)
     if chosen.name == binning.encoder:
         raise InputError(
             f"The bins of {binning.organ} were made by {binning.encoder}: a pick across them is varied by that encoder "
             "in any case. Choose another one."
         )
-    rows = [
-        (roi, slide)
-        for roi, slide in list_rois(workspace, organ=organ, states=("candidate", "selected"))
-        if roi.binning_id == binning.id
-    ]
-    # By what they show, not by id: the same seed gives the same random picks in another workspace.
-    rows.sort(key=lambda row: (row[1].content_sha256, row[0].x, row[0].y, row[0].size, row[0].mpp or 0.0))
+    rows = [row for row in candidates_of(workspace, organ) if row[0].binning_id == binning.id]
     picked = [index for index, (roi, _) in enumerate(rows) if roi.state == "selected"]
     if len(picked) < 2:
         raise InputError(f"{len(picked)} of the ROIs in the bins of {binning.organ} are selected; select two or more.")
-    features = embed_candidates(workspace, organ=organ, encoder=chosen, rows=rows, progress=progress)
+    features = embed_candidates(workspace, rows=rows, encoder=chosen, progress=progress)
     try:
         found = diversity_against_random(
             features,

@@ -8,8 +8,9 @@ from curator_app.components.selection_html import bins_table, histogram_html, nu
 from curator_app.job_progress import start_job
 from curator_app.layout import local_time, organ_words, plain, show_problems
 from curator_app.session import workspace
-from evaluation.encoders import RANDOM_PICKS, list_encoders
+from evaluation.encoders import RANDOM_PICKS
 from pipeline.diversity import MAX_RANDOM_PICKS
+from pipeline.encoders import known_encoders
 from pipeline.errors import InputError
 from pipeline.selection import SelectionNumbers, methods_text, selection_numbers
 
@@ -46,7 +47,9 @@ def _diversity(organ: str, numbers: SelectionNumbers) -> None:
             f"p = {measured.report.vendi.p:.2g}: the share of random picks that are at least as varied. Measured by "
             f"{plain(measured.who)}, {local_time(measured.at)}."
         )
-    encoders = [one.name for one in list_encoders() if not one.missing and one.name != numbers.binning.encoder]
+    encoders = [
+        one.name for one in known_encoders(workspace()) if not one.missing and one.name != numbers.binning.encoder
+    ]
     if not encoders:
         st.caption(
             "The pick has to be measured in an encoder that did not make the bins, and there is no other one here: "

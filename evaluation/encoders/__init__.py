@@ -9,15 +9,6 @@ from evaluation.encoders._diversity import (
     mean_pairwise_distance,
     vendi_score,
 )
-from evaluation.encoders._features import (
-    FeatureFileError,
-    FeatureRows,
-    StoredFeatures,
-    append_features,
-    missing_ids,
-    read_features,
-    write_features,
-)
 from evaluation.encoders._map import place_on_map
 from evaluation.encoders._protocol import Encoder, EncoderError, EncoderInfo
 from evaluation.encoders._quotas import spread_quota
@@ -34,10 +25,6 @@ __all__ = [
     "Encoder",
     "EncoderError",
     "EncoderInfo",
-    "FeatureFileError",
-    "FeatureRows",
-    "StoredFeatures",
-    "append_features",
     "assign_bins",
     "bin_silhouettes",
     "diversity_against_random",
@@ -45,12 +32,9 @@ __all__ = [
     "get_encoder",
     "list_encoders",
     "mean_pairwise_distance",
-    "missing_ids",
     "nearest",
     "pick_spread",
     "place_on_map",
-    "read_features",
     "spread_quota",
     "vendi_score",
-    "write_features",
 ]

@@ -180,6 +180,7 @@ def test_bins_say_what_they_replace_and_which_roi_went_where_in_one_row(with_roi
         "organ": "liver",
         "encoder": second.encoder,
         "encoder_version": second.encoder_version,
+        "normalisation": "none",
         "seed": 0,
         "bins": 3,
         "sizes": second.sizes,
