@@ -38,7 +38,13 @@ def said_change(session: Session, row: Row, *, who: str) -> str:
     if isinstance(row, Roi) and row.binning_id is not None:
         # Which bin each ROI went into is told by one row for all of them.
         told |= (col(AuditEvent.object_id) == row.binning_id) & (col(AuditEvent.action) == "bin")
-    last = session.exec(select(AuditEvent).where(told).order_by(col(AuditEvent.sequence).desc()).limit(1)).first()
+    # A figure that was measured changes nothing.
+    last = session.exec(
+        select(AuditEvent)
+        .where(told, AuditEvent.action != "measure")
+        .order_by(col(AuditEvent.sequence).desc())
+        .limit(1)
+    ).first()
     name = f"The account {row.name}" if isinstance(row, Account) else f"This {_KINDS.get(kind, kind.lower())}"
     if last is None:
         return f"{name} was changed at {row.changed_at.astimezone():%H:%M:%S}."
@@ -48,7 +54,7 @@ def said_change(session: Session, row: Row, *, who: str) -> str:
     return f"{name} was changed since you saw it: {by} {_what(last)} at {at}."
 
 
-_KINDS = {"Roi": "ROI", "Binning": "organ's bins"}
+_KINDS = {"Roi": "ROI", "Binning": "clustering"}
 
 
 def _what(event: AuditEvent) -> str:

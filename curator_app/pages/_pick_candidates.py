@@ -61,8 +61,8 @@ def map_or_grid(organ: str) -> None:
 
 def pick_candidates(organ: str, binning: Binning, rows: list[tuple[Roi, Slide]], sheets: Sequence[BinSheet]) -> None:
     """Draw the grid or the map, and the slide at the current candidate's place beside it."""
-    rows = [row for row in rows if row[0].binning_id == binning.id]
-    page = _page(organ, binning, rows, sheets)
+    in_bins = [row for row in rows if row[0].binning_id == binning.id]
+    page = _page(organ, binning, in_bins, sheets)
     # Always there: else the picker would be another one, in another place, and forget what it has not sent yet.
     with st.container(key="pick_problems"):
         for problem in _refused().values():
@@ -78,7 +78,7 @@ def pick_candidates(organ: str, binning: Binning, rows: list[tuple[Roi, Slide]],
             candidate_map(
                 [
                     MapPoint(RoiBox.of(roi, slide), roi.map_x, roi.map_y, roi.bin + 1, slide.name, flags_of(roi))
-                    for roi, slide in rows
+                    for roi, slide in in_bins
                     if roi.map_x is not None and roi.map_y is not None and roi.bin is not None
                 ],
                 key="candidate_map",

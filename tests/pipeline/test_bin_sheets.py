@@ -10,6 +10,7 @@ from pipeline.bin_sheets import list_bins
 from pipeline.bins import bin_candidates
 from pipeline.diversity import last_diversity, measure_diversity
 from pipeline.errors import ChangedError, InputError
+from pipeline.health import check_workspace
 from pipeline.quotas import quotas_of, set_quotas
 from pipeline.rejections import MAX_REASON, rejection_reason
 from pipeline.rois import (
@@ -197,3 +198,14 @@ def test_diversity_is_measured_kept_in_the_trail_and_known_to_be_of_another_pick
     numbers = selection_numbers(binned, organ="liver")
     assert not numbers.same_pick
     assert "Vendi" not in methods_text(numbers)
+
+
+def test_bins_that_were_changed_past_the_program_are_named(binned: Workspace) -> None:
+    def found() -> tuple[str, str]:
+        finding = next(one for one in check_workspace(binned) if one.what == "bins")
+        return finding.state, finding.found
+
+    assert found()[0] == "ok"
+    with binned.writing() as session:
+        session.get_one(Roi, list_rois(binned, states=("candidate",))[0][0].id).bin = 3
+    assert found() == ("broken", "changed past the program: bins of liver")

@@ -70,6 +70,7 @@ class Picker {
   }
 
   update(data) {
+    const back = this.data?.hidden && !data.hidden;
     this.data = data;
     this.root.style.display = data.hidden ? "none" : "";
     if (!this.reasons.childElementCount) this.buildReasons();
@@ -88,6 +89,7 @@ class Picker {
       this.grid.replaceChildren(...data.candidates.map((candidate, index) => this.tile(candidate, index)));
       if (!data.hidden) this.show();
     }
+    if (back) this.show();
     this.paint();
     this.paintStrip();
     if (this.current && data.current === this.asked && this.scrolled !== data.current) {
