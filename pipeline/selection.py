@@ -126,8 +126,7 @@ def methods_text(numbers: SelectionNumbers) -> str:
         f"clustered into {binning.bins} bins by k-means (random seed {binning.seed}).",
         f"{_many(numbers.selected, 'region', 'regions')} of interest{_by_magnification(numbers)} "
         f"{'was' if numbers.selected == 1 else 'were'} selected, "
-        f"from {numbers.bins_covered} of {binning.bins} bins, {_many(numbers.slides, 'slide', 'slides')}"
-        + (f" and {_many(numbers.studies, 'study', 'studies')}." if numbers.studies else "."),
+        f"from {_spread(numbers)}.",
     ]
     if numbers.rejected:
         counted = ", ".join(f"{count} {reason}" for reason, count in numbers.rejected.items())
@@ -163,6 +162,14 @@ def _by_magnification(numbers: SelectionNumbers) -> str:
     if not numbers.by_magnification:
         return ""
     return f" ({', '.join(f'{count} at {name}' for name, count in sorted(numbers.by_magnification.items()))})"
+
+
+def _spread(numbers: SelectionNumbers) -> str:
+    """Return over how many bins, slides and studies the selection is spread."""
+    parts = [f"{numbers.bins_covered} of {len(numbers.bins)} bins", _many(numbers.slides, "slide", "slides")]
+    if numbers.studies:
+        parts.append(_many(numbers.studies, "study", "studies"))
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
 def _many(count: int, one: str, many: str) -> str:
