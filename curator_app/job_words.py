@@ -23,6 +23,7 @@ WORDS: Mapping[str, str] = {
     "sample": "Drawing candidates",
     "bin": "Making bins",
     "select": "Selecting ROIs",
+    "diversity": "Measuring the diversity of ROIs",
     "generate": "Generating and checking items",
     "check": "Checking items again",
     "evaluate": "Evaluating a model",
@@ -33,6 +34,7 @@ UNITS: Mapping[str, tuple[str, str]] = {
     "sample": ("candidate", "candidates"),
     "bin": ("candidate", "candidates"),
     "select": ("ROI", "ROIs"),
+    "diversity": ("step", "steps"),
     "generate": ("seed", "seeds"),
     "check": ("item", "items"),
     "evaluate": ("item", "items"),
@@ -53,6 +55,7 @@ RESULT_PAGES: Mapping[JobKind, ResultPage] = {
     "sample": ResultPage("sample_rois", "Open Sample ROIs"),
     "bin": ResultPage("sample_rois", "Open Sample ROIs"),
     "select": ResultPage("sample_rois", "Open Sample ROIs"),
+    "diversity": ResultPage("sample_rois", "Open Sample ROIs"),
     "generate": ResultPage("items", "Open Items"),
     "check": ResultPage("items", "Open Items"),
     "evaluate": ResultPage("benchmark", "Open Benchmark"),
@@ -144,6 +147,9 @@ def outcome(kind: str, result: Mapping[str, Any]) -> str:
     if kind == "select" and "selected" in result:
         number = len(result["selected"])
         return f"{number} {'ROI' if number == 1 else 'ROIs'} selected"
+    if kind == "diversity" and "vendi" in result:
+        vendi = result["vendi"]
+        return f"Vendi Score {vendi['picked']:.2f}, random picks {vendi['mean']:.2f} (p {vendi['p']:.2g})"
     if kind == "generate" and "ready" in result:
         return f"{result['ready']} seeds ready, {len(result['failed'])} failed"
     if kind == "check" and "passed" in result:
@@ -224,6 +230,7 @@ _CANCELLING: Mapping[str, str] = {
     "sample": "Candidates that were drawn stay.",
     "bin": "Embeddings that were made are kept; the bins stay as they were.",
     "select": "Nothing is half-selected: the selection stays as it was.",
+    "diversity": "Embeddings that were made are kept.",
     "generate": "Seeds that are finished keep their items; the others wait again. Replies that are on their way are "
     "lost.",
     "check": "Items that were checked keep their verdict; the others wait as before. Replies that are on their way are "

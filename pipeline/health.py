@@ -16,6 +16,7 @@ from sqlmodel import col, select
 from db import faults_of_database, faults_of_rows, faults_of_schema, schema_revision
 from db.audit import UNREADABLE, verify_chain
 from db.tables import Roi, Slide
+from pipeline.bin_check import faults_of_bins
 from pipeline.errors import InputError
 from pipeline.queue_file import HOW_TO_GO_ON, faults_of_queue
 from pipeline.stored_files import PICTURE_FOLDERS, picture_file, referenced_files, stray_folders, stray_pictures
@@ -72,6 +73,7 @@ def _what_rows_say(workspace: Workspace, files: Sequence[Path], *, deep: bool) -
             stray = [*stray_pictures(root, session), *stray_folders(root, session)]
             paths = session.exec(select(Slide.name, Slide.path).where(Slide.kind == "slide"))
             slides = {name: Path(path) for name, path in paths}
+            changed_bins = faults_of_bins(session)
     except UNREADABLE:
         return [
             Finding("files of rows", "broken", "not looked at, since rows cannot be read", "mend the database first")
@@ -82,6 +84,7 @@ def _what_rows_say(workspace: Workspace, files: Sequence[Path], *, deep: bool) -
         _stray(stray),
         _missing_slides(slides),
         _orphans(files, root, set(wanted)),
+        _bins(changed_bins),
     ]
 
 
@@ -185,6 +188,18 @@ def _missing_slides(slides: dict[str, Path]) -> Finding:
         f"{len(missing):,} of {len(slides):,} missing: {_first(missing)}",
         "put them back, or mount the disk that they are on; nothing new can be read from them until then",
         tuple(missing),
+    )
+
+
+def _bins(changed: Sequence[str]) -> Finding:
+    if not changed:
+        return Finding("bins", "ok", "as the audit trail tells of them")
+    return Finding(
+        "bins",
+        "broken",
+        f"changed past the program: {_first(changed)}",
+        "make the bins again ('rois bin'), or restore the last backup",
+        tuple(changed),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlmodel import Session, col, select
 
-from db.tables import Account, AuditEvent, Row
+from db.tables import Account, AuditEvent, Roi, Row
 from pipeline.errors import ChangedError
 
 _ACTS = {
@@ -12,6 +12,7 @@ _ACTS = {
     "edit": "changed its text",
     "draw": "drew it",
     "bin": "put it into a bin",
+    "set quotas": "set its quotas",
     "import": "imported it",
     "withdraw": "withdrew it",
     "restore": "restored it",
@@ -35,9 +36,14 @@ def require_unchanged(session: Session, row: Row, expected_version: int | None, 
 def said_change(session: Session, row: Row, *, who: str) -> str:
     """Return in a sentence who changed an object last, in what way and when, for the account `who`."""
     kind = type(row).__name__
+    told = (col(AuditEvent.object_id) == row.id) & (col(AuditEvent.object_type) == kind.lower())
+    if isinstance(row, Roi) and row.binning_id is not None:
+        # Which bin each ROI went into is told by one row for all of them.
+        told |= (col(AuditEvent.object_id) == row.binning_id) & (col(AuditEvent.action) == "bin")
+    # A figure that was measured changes nothing.
     last = session.exec(
         select(AuditEvent)
-        .where(AuditEvent.object_id == row.id, AuditEvent.object_type == kind.lower())
+        .where(told, AuditEvent.action != "measure")
         .order_by(col(AuditEvent.sequence).desc())
         .limit(1)
     ).first()
@@ -50,7 +56,7 @@ def said_change(session: Session, row: Row, *, who: str) -> str:
     return f"{name} was changed since you saw it: {by} {_what(last)} at {at}."
 
 
-_KINDS = {"Roi": "ROI"}
+_KINDS = {"Roi": "ROI", "Binning": "clustering"}
 
 
 def _what(event: AuditEvent) -> str:

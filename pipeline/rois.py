@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +12,6 @@ from sqlmodel import Session, col, func, select
 
 from db import new_id
 from db.tables import AuditEvent, Binning, Roi, Seed, Slide
-from evaluation.encoders import pick_spread
 from evaluation.slides import (
     Region,
     SlideError,
@@ -27,6 +27,8 @@ from pipeline.ingest import list_slides, organ_name
 from pipeline.last_change import require_unchanged, said_change
 from pipeline.permissions import Permission, needs
 from pipeline.progress import Progress, silent
+from pipeline.quotas import quotas_of
+from pipeline.roi_flags import flags_of
 from pipeline.roi_images import open_added_slide, read_roi, thumbnail_region
 from pipeline.states import move
 from pipeline.workspace import Workspace, write_atomically
@@ -404,32 +406,36 @@ def own_choices(workspace: Workspace, *, organ: str) -> list[Choice]:
 
 @needs(Permission.CHOOSE_ROIS)
 def select_across_bins(
-    workspace: Workspace, *, organ: str, per_bin: int, who: str, progress: Progress = silent
+    workspace: Workspace, *, organ: str, per_bin: int | None = None, who: str, progress: Progress = silent
 ) -> list[Roi]:
-    """Select up to `per_bin` candidates of every bin, the most typical first (VIPER section 3.2).
+    """Select candidates of every bin, the most typical first (VIPER section 3.2), those with an artefact last.
 
     ROIs that are selected already count, so that a second call selects nothing more.
+
+    Args:
+        workspace: where.
+        organ: of which organ.
+        per_bin: how many of each bin; None fills the bins' quotas.
+        who: the account that selects.
+        progress: told after each ROI.
 
     Raises:
         InputError: the organ has no bins yet, or a slide cannot be read (what can be read was selected).
     """
-    _check_range("per-bin", per_bin, 1, 1_000)
-    if current_binning(workspace, organ) is None:
+    if per_bin is not None:
+        _check_range("per-bin", per_bin, 1, 1_000)
+    binning = current_binning(workspace, organ)
+    if binning is None:
         raise InputError(f"The candidates of {organ_name(organ)} have no bins yet; run 'rois bin' first.")
+    wanted = quotas_of(binning) if per_bin is None else [per_bin] * binning.bins
     rows = [roi for roi, _ in list_rois(workspace, organ=organ, states=("candidate", "selected"))]
-    binned = [roi for roi in rows if roi.bin is not None and roi.bin_distance is not None]
-    taken: dict[int, int] = {}
-    for roi in binned:
-        if roi.state == "selected" and roi.bin is not None:
-            taken[roi.bin] = taken.get(roi.bin, 0) + 1
-    free = [roi for roi in binned if roi.state == "candidate"]
-    picks = pick_spread([r.bin or 0 for r in free], [r.bin_distance or 0.0 for r in free], per_bin)
+    binned = [roi for roi in rows if roi.binning_id == binning.id]
+    taken = Counter(roi.bin for roi in binned if roi.state == "selected")
     chosen: list[Roi] = []
-    for index in picks:
-        bin_number = free[index].bin or 0
-        if taken.get(bin_number, 0) < per_bin:
-            taken[bin_number] = taken.get(bin_number, 0) + 1
-            chosen.append(free[index])
+    for roi in sorted(binned, key=lambda roi: (roi.bin, bool(flags_of(roi)), roi.bin_distance, roi.id)):
+        if roi.state == "candidate" and roi.bin is not None and taken[roi.bin] < wanted[roi.bin]:
+            taken[roi.bin] += 1
+            chosen.append(roi)
     selected: list[Roi] = []
     unreadable: dict[str, str] = {}
     for number, roi in enumerate(chosen, start=1):

@@ -42,6 +42,12 @@ class Settings(BaseSettings):
     prompts: Path | None = None
     """Folder whose prompt files replace those that ship with the program."""
     encoder: str = "colour-texture"
+    encoder_checkpoints: dict[str, Path] = {}
+    """Encoder → file of its weights on this machine."""
+    encoder_downloads: bool = False
+    """Whether weights that are not on this machine are fetched from the Hugging Face hub."""
+    stain_target: Path | None = None
+    """An image whose stains are what stain normalisation aims at; the built-in reference where there is none."""
     model_concurrency: int = Field(default=8, ge=1, le=256)
     max_output_tokens: int = Field(default=4096, ge=64)
     max_image_pixels: int = Field(default=100_000_000, ge=1_000_000)

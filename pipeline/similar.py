@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from db.tables import Roi, Slide
-from evaluation.encoders import farthest, get_encoder, nearest, read_features
-from pipeline.bins import features_path
+from evaluation.encoders import farthest, nearest
+from pipeline.embedding import stored_features
 from pipeline.errors import InputError, NotFoundError
 from pipeline.ingest import organ_name
 from pipeline.permissions import Permission, needs
@@ -60,7 +60,8 @@ def _embedded(workspace: Workspace, organ: str) -> _Embedded:
     binning = current_binning(workspace, organ)
     if binning is None:
         raise InputError(f"The candidates of {organ_name(organ)} have no bins yet; make bins first.")
-    stored = read_features(features_path(workspace, organ, get_encoder(binning.encoder)))
-    place = {identifier: index for index, identifier in enumerate(stored.ids)}
-    rows = [row for row in list_rois(workspace, organ=organ, states=("candidate", "selected")) if row[0].id in place]
-    return _Embedded(rows, stored.features[[place[roi.id] for roi, _ in rows]])
+    rows = [
+        row for row in list_rois(workspace, organ=organ, states=("candidate", "selected")) if row[1].kind == "slide"
+    ]
+    kept, features = stored_features(workspace, rows=rows, binning=binning)
+    return _Embedded(kept, features)

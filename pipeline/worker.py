@@ -26,6 +26,7 @@ from dbos._utils import GlobalParams
 from evaluation.models import ModelReply, ModelRequest, call_model, use_workspace
 from pipeline.benchmarks import evaluate_in_process, run_folder_of_job
 from pipeline.bins import bin_candidates
+from pipeline.diversity import measure_diversity
 from pipeline.errors import InputError
 from pipeline.ingest import SlideMetadata, add_slides
 from pipeline.job_log import read_job_log, start_job_log
@@ -220,6 +221,10 @@ def _select(parameters: dict[str, Any], who: str, progress: Progress) -> dict[st
     return {"selected": [roi.id for roi in rois]}
 
 
+def _diversity(parameters: dict[str, Any], who: str, progress: Progress) -> dict[str, Any]:
+    return asdict(measure_diversity(_as(who), **parameters, who=who, progress=progress))
+
+
 def _evaluate(parameters: dict[str, Any], who: str, progress: Progress) -> dict[str, Any]:
     return evaluate_in_process(_as(who), parameters, who=who, progress=progress)
 
@@ -229,6 +234,7 @@ _WORK: dict[JobKind, Callable[[dict[str, Any], str, Progress], dict[str, Any]]] 
     "sample": _sample,
     "bin": _bin,
     "select": _select,
+    "diversity": _diversity,
     "evaluate": _evaluate,
 }
 

@@ -19,6 +19,7 @@ from curator_app.cli import (
     evaluate,
     items,
     jobs,
+    picks,
     releases,
     rois,
     seeds,
@@ -59,6 +60,12 @@ rois.rois_app.command("draw")(drawn_rois.draw)
 rois.rois_app.command("withdraw")(drawn_rois.withdraw)
 rois.rois_app.command("export")(drawn_rois.export)
 rois.rois_app.command("import-geojson")(drawn_rois.import_squares)
+rois.rois_app.command("bins")(picks.bins)
+rois.rois_app.command("quota")(picks.quota)
+rois.rois_app.command("pick")(picks.pick)
+rois.rois_app.command("reject")(picks.reject)
+rois.rois_app.command("numbers")(picks.numbers)
+rois.rois_app.command("diversity")(picks.diversity)
 app.add_typer(rois.rois_app, name="rois")
 app.add_typer(seeds.seeds_app, name="seeds")
 app.add_typer(items.items_app, name="items")

@@ -120,16 +120,19 @@ def missing_app_packages() -> list[str]:
 
 def is_input_error(error: Exception) -> bool:
     """Say whether an error tells a person what to do, rather than being a fault of the program."""
-    from evaluation.encoders import EncoderError, FeatureFileError
+    from evaluation.encoders import EncoderError
+    from evaluation.extraction import FeatureFileError
     from evaluation.items.prompts import PromptError
     from evaluation.models import ModelConfigurationError
     from evaluation.slides import SlideError
+    from evaluation.stains import StainError
     from evaluation.vqa import BenchmarkError, PredictionsError, RunFolderError
 
     known: tuple[type[Exception], ...] = (
         SlideError,
         EncoderError,
         FeatureFileError,
+        StainError,
         PromptError,
         ModelConfigurationError,
         BenchmarkError,

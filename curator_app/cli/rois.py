@@ -118,7 +118,9 @@ def bin_(
 @rois_app.command("select")
 def select(
     organ: OrganOption,
-    per_bin: Annotated[int, typer.Option(help="How many ROIs of each bin, the most typical first.")],
+    per_bin: Annotated[
+        int | None, typer.Option(help="How many ROIs of each bin, the most typical first; the quotas where not given.")
+    ] = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:

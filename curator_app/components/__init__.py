@@ -1,6 +1,7 @@
 """Browser components (keys, text field, slide viewer, ROI picker, ...), each with its own script."""
 
 from curator_app.components._at_work import give_back_when_closed
+from curator_app.components._candidate_map import MapPoint, candidate_map
 from curator_app.components._keyboard import Key, keyboard
 from curator_app.components._leave import leave_for
 from curator_app.components._picker import (
@@ -20,6 +21,7 @@ from curator_app.components._viewer import RoiBox, ViewedSlide, roi_image, slide
 __all__ = [
     "DraftField",
     "Key",
+    "MapPoint",
     "PickerAction",
     "PickerBin",
     "PickerCandidate",
@@ -29,6 +31,7 @@ __all__ = [
     "Save",
     "SlideCard",
     "ViewedSlide",
+    "candidate_map",
     "give_back_when_closed",
     "is_new_here",
     "keyboard",

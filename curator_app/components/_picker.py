@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Literal, get_args
 
 import streamlit as st
@@ -24,6 +24,7 @@ class PickerCandidate:
     version: int
     slide_name: str
     tissue_share: float | None
+    flags: Sequence[str] = ()
 
     def as_data(self) -> dict[str, object]:
         """Return what goes to the browser."""
@@ -33,16 +34,22 @@ class PickerCandidate:
             "thumbnail": f"/api/rois/{self.box.id}/thumbnail",
             "slideName": self.slide_name,
             "tissue": self.tissue_share,
+            "flags": list(self.flags),
         }
 
 
 @dataclass(frozen=True)
 class PickerBin:
-    """One bin of the strip: its number as shown (from 1), candidates in it, and selected ones among them."""
+    """One bin of the strip: its number as shown (from 1), candidates in it, selected ones among them, and its quota.
+
+    `artefacts` says of a bin that is rich in them how many per cent of it have one; 0 for every other bin.
+    """
 
     number: int
     size: int
     selected: int
+    quota: int
+    artefacts: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,9 @@ class PickerPage:
     """What the picker shows: a title, its candidates in order, the bins, and the bin that is open.
 
     `searching` says that the candidates were found by a search; Escape goes back to the open bin. `undo` is what can
-    be taken back, the last choice at the end; `refused` are the ROIs of which the last choice was not made.
+    be taken back, the last choice at the end; `refused` are the ROIs of which the last choice was not made. `reasons`
+    are those that a rejection offers, by the name under which they are kept, beside any other in words. `current` is
+    the candidate to begin with. A picker that is hidden sends what it has still to send, and hears no key.
     """
 
     title: str
@@ -71,6 +80,9 @@ class PickerPage:
     viewer: str
     undo: Sequence[PickerUndo] = ()
     refused: Sequence[str] = ()
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    current: str | None = None
+    hidden: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,7 @@ class PickerAction:
     """What the person did; `roi_id` for pick, reject, undo and similar, `bin` (from 1) for bin.
 
     `act` is 32 hexadecimal digits under which a choice is made once (`pipeline.acts.once`), `version` the ROI's row
-    version that was on the screen, `of` the state that an undo is to take back.
+    version that was on the screen, `of` the state that an undo is to take back, `reason` why it is rejected.
     """
 
     name: ActionName
@@ -87,6 +99,7 @@ class PickerAction:
     roi_id: str | None = None
     bin: int | None = None
     of: str | None = None
+    reason: str | None = None
 
 
 def roi_picker(page: PickerPage, *, key: str, on_action: Callable[[PickerAction], None]) -> None:
@@ -115,6 +128,7 @@ def roi_picker(page: PickerPage, *, key: str, on_action: Callable[[PickerAction]
                         roi_id=entry.get("roi"),
                         bin=entry.get("bin"),
                         of=entry.get("of"),
+                        reason=entry.get("reason"),
                     )
                 )
                 confirmed[client] = number
@@ -125,7 +139,7 @@ def roi_picker(page: PickerPage, *, key: str, on_action: Callable[[PickerAction]
         data={
             "title": page.title,
             "candidates": [candidate.as_data() for candidate in page.candidates],
-            "bins": [{"number": b.number, "size": b.size, "selected": b.selected} for b in page.bins],
+            "bins": [asdict(one) for one in page.bins],
             "bin": page.open_bin,
             "searching": page.searching,
             "viewer": page.viewer,
@@ -134,6 +148,9 @@ def roi_picker(page: PickerPage, *, key: str, on_action: Callable[[PickerAction]
                 for one in page.undo
             ],
             "refused": list(page.refused),
+            "reasons": list(page.reasons.items()),
+            "current": page.current,
+            "hidden": page.hidden,
             "confirmed": confirmed,
         },
     )

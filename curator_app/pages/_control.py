@@ -58,7 +58,6 @@ def _control(roi: Roi) -> None:
         [ViewedSlide.of(control.slide)],
         key="control_viewer",
         slide_id=control.slide.id,
-        boxes=[box],
         focus=box,
         context=1.0,
     )

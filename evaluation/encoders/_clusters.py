@@ -24,13 +24,14 @@ class Bins:
     """Bins of n rows.
 
     `labels` int64 (n,) number each row's bin from 0, the largest bin first; `distances` float64 (n,) are
-    Euclidean distances to the centre of the row's own bin; `centres` float64 (bins, p) lie in the
-    standardised, reduced space in which the distances are measured.
+    Euclidean distances to the centre of the row's own bin; `centres` float64 (bins, p) and `points` float64 (n, p),
+    the rows themselves, lie in the standardised, reduced space in which the distances are measured.
     """
 
     labels: NDArray[np.int64]
     distances: NDArray[np.float64]
     centres: NDArray[np.float64]
+    points: NDArray[np.float64]
 
     @property
     def count(self) -> int:
@@ -65,7 +66,7 @@ def assign_bins(features: NDArray[np.float32], *, bins: int = BINS, seed: int = 
 
     # With several threads the order of summation varies, and with it the last bits and rarely a label.
     with threadpool_limits(limits=1):
-        points = _reduce(_standardise(features))
+        points = _reduce(standardise(features))
         distinct = len(np.unique(points.round(_DECIMALS), axis=0))
         raw = _k_means(points, min(bins, distinct), seed)
     found, first, inverse, sizes = np.unique(raw, return_index=True, return_inverse=True, return_counts=True)
@@ -75,7 +76,7 @@ def assign_bins(features: NDArray[np.float32], *, bins: int = BINS, seed: int = 
     labels = number[inverse]
     centres = np.stack([points[labels == bin_].mean(axis=0) for bin_ in range(len(found))])
     distances = np.linalg.norm(points - centres[labels], axis=1)
-    return Bins(labels=labels, distances=distances, centres=centres)
+    return Bins(labels=labels, distances=distances, centres=centres, points=points)
 
 
 def pick_spread(labels: ArrayLike, distances: ArrayLike, per_bin: int) -> list[int]:
@@ -117,7 +118,7 @@ def nearest(features: NDArray[np.float32], index: int, k: int) -> list[int]:
     Raises:
         ValueError: there is no such row, or `k` is negative.
     """
-    points = _standardise(features)
+    points = standardise(features)
     _check_rows([index], len(points), k)
     distances = np.linalg.norm(points - points[index], axis=1)
     order = np.lexsort((np.arange(len(points)), distances))
@@ -133,7 +134,7 @@ def farthest(features: NDArray[np.float32], chosen: Sequence[int], k: int) -> li
     Raises:
         ValueError: a chosen row does not exist, or `k` is negative.
     """
-    points = _standardise(features)
+    points = standardise(features)
     _check_rows(chosen, len(points), k)
     taken = set(chosen)
     if chosen:
@@ -159,7 +160,7 @@ def _check_rows(rows: Sequence[int], count: int, k: int) -> None:
         raise ValueError(f"k {k} must not be negative")
 
 
-def _standardise(features: NDArray[np.float32]) -> NDArray[np.float64]:
+def standardise(features: NDArray[np.float32]) -> NDArray[np.float64]:
     """Shift and scale each column to mean 0 and standard deviation 1; constant columns become 0."""
     if features.ndim != 2 or features.shape[0] == 0 or features.shape[1] == 0:
         raise ValueError(f"features must be (n, d) with at least one row, not {features.shape}")

@@ -200,6 +200,7 @@ def test_picking_by_keys_is_quick_and_complete(chromium: Browser, filled: Served
         assert len(list_rois(workspace)) == before
         for _ in range(5):  # on the last picture of the bin, a rejection has no next one to move to
             page.keyboard.press("x")
+            page.keyboard.press("x")
             page.keyboard.press("u")
         page.wait_for_function(AT_REST)
         assert len(list_rois(workspace)) == before
@@ -246,6 +247,7 @@ def test_a_pick_is_shown_as_saved_when_it_is(chromium: Browser, filled: Served) 
         expect(tile.locator(".sign.state")).to_have_text("✓")
         expect(standing).to_have_text(f"u takes back: pick of number {number} → candidate")
         assert len(list_rois(workspace)) == before + 1
+        page.keyboard.press("x")
         page.keyboard.press("x")
         expect(tile).to_have_attribute("data-state", "rejected")
         expect(standing).to_have_text(f"u takes back: rejection of number {number} → selected")

@@ -46,7 +46,14 @@ ACTS: dict[str, dict[str, frozenset[Role]]] = {
         "cancel_": LEADS,
         "FormSubmitter:roi_files_form": WRITERS,
     },
-    "sample_rois": {"FormSubmitter:draw_form": WRITERS, "FormSubmitter:bin_form": WRITERS},
+    "sample_rois": {
+        "FormSubmitter:draw_form": WRITERS,
+        "FormSubmitter:bin_form": WRITERS,
+        "FormSubmitter:target_form": WRITERS,
+        "FormSubmitter:quota_form": WRITERS,
+        "map_or_grid": WRITERS,
+        "open_numbers": WRITERS,
+    },
     "write_seeds": {"save_seed": WRITERS, "drop_confirm": WRITERS, "skip_roi": WRITERS, "back_roi": WRITERS},
     "items": {
         "approve": DECIDERS,

@@ -36,7 +36,8 @@ Function = Callable[..., Any]
 
 UNGUARDED = {
     # Opening, moving and asking: nothing of the workspace is given to anybody.
-    "bins.features_path": "names a file",
+    "encoders.known_encoders": "what the program has",
+    "encoders.load_encoder": "what the program has",
     "location.follow_move": "a part of opening",
     "location.move_paths": "a part of opening, and of restoring",
     "queue_file.faults_of_queue": "a part of check_workspace",
@@ -51,7 +52,9 @@ UNGUARDED = {
     "model_choice.prompt_folder": "names a folder",
     # Parts of guarded functions.
     "acts.once": "makes the change that it is given, which asks",
-    "bins.embed_candidates": "a part of bin_candidates",
+    "embedding.candidates_of": "calls list_rois",
+    "embedding.embed_candidates": "a part of bin_candidates",
+    "embedding.stored_features": "a part of more_like and unlike_chosen",
     "item_store.record_call": "a part of generating and checking",
     "item_store.store_drafts": "a part of generating",
     "item_store.load_item": "a part of generating, checking and deciding",

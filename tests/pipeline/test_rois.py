@@ -97,7 +97,7 @@ def test_bins_again_embed_only_what_is_new(with_slides: Workspace, monkeypatch: 
     bin_candidates(
         with_slides, organ="liver", bins=2, who="test", progress=lambda _done, total, _message: seen.append(total)
     )
-    assert set(seen) == {new}
+    assert set(seen) == {new, 6 + new}, "embeddings, and then the clustering of all"
 
 
 def test_selecting_before_bins_says_what_to_do(with_slides: Workspace) -> None:

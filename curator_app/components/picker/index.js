@@ -1,4 +1,5 @@
-// Candidates of a bin as a grid: 1-9 pick, x reject, arrows change the bin, s and d search, u takes back.
+// Candidates of a bin as a grid: 1-9 pick, x reject with a reason, arrows change the bin, o goes to the next one whose
+// quota is open, s and d search, u takes back.
 // A choice is shown as one that is not saved until the server's next data have it; it is sent again until then.
 const NUMBERED = 9;
 const MINIMUM_HEIGHT = 420;
@@ -31,12 +32,15 @@ class Picker {
     this.order = "";
     root.classList.add("picker");
     root.innerHTML = `<h2 tabindex="-1" aria-live="polite"></h2><div class="hints"></div>
-      <p class="standing" role="status"></p><div class="grid" role="group" aria-label="Candidates"></div>
+      <p class="standing" role="status"></p><div class="place"><div class="grid" role="group" aria-label="Candidates"></div>
+        <form class="reasons" role="group" aria-label="Why is it rejected?" hidden></form></div>
       <div class="strip" role="group" aria-label="Bins: number and candidates in it, with the selected ones"></div>`;
     this.title = root.querySelector("h2");
     this.grid = root.querySelector(".grid");
     this.strip = root.querySelector(".strip");
     this.standing = root.querySelector(".standing");
+    this.reasons = root.querySelector(".reasons");
+    this.lastReason = 0;
     this.buildHints(root.querySelector(".hints"));
     this.listener = (event) => this.onKey(event);
     window.addEventListener("keydown", this.listener, true);
@@ -46,8 +50,9 @@ class Picker {
   buildHints(holder) {
     const hints = [
       ["1–9 / ⏎", "Pick", () => this.pick(this.current)],
-      ["x", "Reject", () => this.reject()],
+      ["x", "Reject", () => this.askReason()],
       ["→", "Next bin", () => this.moveBin(1)],
+      ["o", "Next open bin", () => this.moveToOpen()],
       ["s", "More like this", () => this.search("similar")],
       ["d", "Unlike all chosen", () => this.search("unlike")],
       ["u", "Take back", () => this.undo()],
@@ -65,22 +70,32 @@ class Picker {
   }
 
   update(data) {
+    const back = this.data?.hidden && !data.hidden;
     this.data = data;
+    this.root.style.display = data.hidden ? "none" : "";
+    if (!this.reasons.childElementCount) this.buildReasons();
     const confirmed = data.confirmed[this.client] ?? 0;
     this.waiting = this.waiting.filter((action) => action.number > confirmed);
     if (!this.waiting.length) this.sendNoMore();
     this.title.textContent = data.title;
     const order = data.candidates.map((candidate) => candidate.box.id).join();
-    if (order !== this.order) {
+    if (order !== this.order || data.current !== this.asked) {
       this.order = order;
-      this.current = 0;
+      this.asked = data.current;
+      this.closeReasons();
+      this.current = Math.max(0, data.candidates.findIndex((candidate) => candidate.box.id === data.current));
       this.grid.scrollTop = 0;
       this.grid.style.setProperty("--tile", data.candidates.length > FEW ? "7.2rem" : "min(10.5rem, 30%)");
       this.grid.replaceChildren(...data.candidates.map((candidate, index) => this.tile(candidate, index)));
-      this.show();
+      if (!data.hidden) this.show();
     }
+    if (back) this.show();
     this.paint();
     this.paintStrip();
+    if (this.current && data.current === this.asked && this.scrolled !== data.current) {
+      this.scrolled = data.current;
+      this.grid.children[this.current]?.scrollIntoView({ block: "nearest" });
+    }
   }
 
   tile(candidate, index) {
@@ -95,7 +110,10 @@ class Picker {
     number.className = "sign number";
     const state = document.createElement("span");
     state.className = "sign state";
-    element.append(image, number, state);
+    const flags = document.createElement("span");
+    flags.className = "sign flags";
+    flags.textContent = (candidate.flags ?? []).map((flag) => flag.replaceAll("_", " ")).join(", ");
+    element.append(image, number, state, flags);
     element.onclick = () => this.pick(index);
     element.onfocus = () => this.moveTo(index);
     return element;
@@ -132,7 +150,8 @@ class Picker {
       element.setAttribute("aria-pressed", state === "selected");
       element.setAttribute("aria-label",
         `Candidate ${index + 1}, ${state}${coming ? `, ${CHOICES[coming]} not saved yet` : ""}`
-        + `${refused ? ", last choice not done" : ""}, on ${candidate.slideName}` + (number ? `, key ${number}` : ""));
+        + `${refused ? ", last choice not done" : ""}, on ${candidate.slideName}`
+        + candidate.flags.map((flag) => `, ${flag.replaceAll("_", " ")}`).join("") + (number ? `, key ${number}` : ""));
       element.querySelector(".number").textContent = number;
       element.querySelector(".state").textContent = coming ? WAITING[coming] : refused ? REFUSED : SIGNS[state] ?? "";
     });
@@ -158,10 +177,16 @@ class Picker {
       const element = document.createElement("button");
       element.type = "button";
       element.setAttribute("aria-current", bin.number === this.data.bin && !this.data.searching);
-      element.setAttribute("aria-label", `Bin ${bin.number}: ${bin.size} candidates, ${bin.selected} selected`);
+      const rich = bin.artefacts ? `, rich in artefacts (${bin.artefacts} % of them)` : "";
+      element.title = `Bin ${bin.number}: ${bin.size} candidates, ${bin.selected} of ${bin.quota} picked${rich}`;
+      element.setAttribute("aria-label", element.title);
       const size = document.createElement("span");
-      size.textContent = `${bin.size}${bin.selected ? ` ✓${bin.selected}` : ""}`;
-      element.append(`${bin.number}`, document.createElement("br"), size);
+      size.className = "of";
+      size.textContent = `${bin.selected >= bin.quota ? "✓ " : ""}${bin.selected}/${bin.quota}`;
+      const fill = document.createElement("span");
+      fill.className = "fill";
+      fill.style.width = `${bin.quota ? Math.min(100, 100 * bin.selected / bin.quota) : 100}%`;
+      element.append(`${bin.number}${bin.artefacts ? " △" : ""}`, document.createElement("br"), size, fill);
       element.onclick = () => this.send({ name: "bin", bin: bin.number });
       return element;
     }));
@@ -201,9 +226,10 @@ class Picker {
   sendNoMore() { clearTimeout(this.again); }
 
   /** Send a choice; `before` is what it will be taken back to. */
-  choose(name, candidate) {
+  choose(name, candidate, reason = null) {
     const { id } = candidate.box;
-    this.send({ name, roi: id, version: candidate.version, state: TARGETS[name], before: this.stateOf(candidate) });
+    const before = this.stateOf(candidate);
+    this.send({ name, roi: id, version: candidate.version, state: TARGETS[name], before, reason });
   }
 
   pick(index) {
@@ -215,12 +241,85 @@ class Picker {
     this.paint();
   }
 
-  reject() {
+  buildReasons() {
+    const words = document.createElement("span");
+    words.textContent = "Reject it as";
+    this.reasons.append(words);
+    this.data.reasons.forEach(([name, said], index) => {
+      const element = document.createElement("button");
+      element.type = "button";
+      element.append(`${said} `);
+      const sign = document.createElement("kbd");
+      sign.textContent = index + 1;
+      element.append(sign);
+      element.onclick = () => this.reject(index);
+      this.reasons.append(element);
+    });
+    this.other = document.createElement("input");
+    this.other.maxLength = 200;
+    this.other.placeholder = `${this.data.reasons.length + 1}: other, in words ⏎`;
+    this.other.setAttribute("aria-label", "Another reason, in words");
+    const cancel = document.createElement("button");
+    cancel.type = "button";
+    cancel.innerHTML = "Cancel <kbd>Esc</kbd>";
+    cancel.onclick = () => this.closeReasons();
+    this.reasons.append(this.other, cancel);
+    this.reasons.onsubmit = (event) => {
+      event.preventDefault();
+      const text = this.other.value.trim();
+      if (text) this.rejectBecause(`other: ${text}`);
+    };
+    this.reasons.onkeydown = (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      this.closeReasons();
+    };
+  }
+
+  get asking() { return !this.reasons.hidden; }
+
+  /** Ask why the current candidate is rejected: a number answers, x again takes the reason of the last one. */
+  askReason() {
     const candidate = this.data.candidates[this.current];
     if (!candidate || this.stateOf(candidate) === "rejected") return;
-    this.choose("reject", candidate);
+    if (!this.data.reasons.length) { this.rejectBecause(null); return; }
+    this.other.value = "";
+    this.reasons.hidden = false;
+    this.reasons.querySelectorAll("button").forEach((element, index) =>
+      element.toggleAttribute("data-again", index === this.lastReason));
+    this.reasons.querySelectorAll("button")[this.lastReason].focus({ preventScroll: true });
+  }
+
+  closeReasons() {
+    if (!this.asking) return;
+    this.reasons.hidden = true;
+    this.grid.children[this.current]?.focus({ preventScroll: true });
+  }
+
+  reject(index) {
+    this.lastReason = index;
+    this.rejectBecause(this.data.reasons[index][0]);
+  }
+
+  rejectBecause(reason) {
+    const candidate = this.data.candidates[this.current];
+    this.reasons.hidden = true;
+    if (!candidate || this.stateOf(candidate) === "rejected") return;
+    this.choose("reject", candidate, reason);
     this.moveTo(Math.min(this.current + 1, this.data.candidates.length - 1));
+    this.grid.children[this.current]?.focus({ preventScroll: true });
     this.paint();
+  }
+
+  /** The keys while the reasons are asked for; every other key waits until they are closed. */
+  onReasonKey(event) {
+    const number = Number(event.key);
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (event.key === "Escape") this.closeReasons();
+    else if (event.key === "x") this.reject(this.lastReason);
+    else if (number >= 1 && number <= this.data.reasons.length) this.reject(number - 1);
+    else if (number === this.data.reasons.length + 1) this.other.focus();
   }
 
   undo() {
@@ -243,14 +342,28 @@ class Picker {
     this.send({ name: "bin", bin: numbers[next] });
   }
 
+  /** Go to the next bin whose quota asks for more, what is on its way counted. */
+  moveToOpen() {
+    const { bins, bin, candidates, searching } = this.data;
+    const coming = (state) => candidates.filter((one) => this.coming(one) === state && one.box.state !== state).length;
+    const isOpen = (one) =>
+      one.selected + (one.number === bin && !searching ? coming("selected") : 0) < one.quota && one.size > one.selected;
+    const from = bins.findIndex((one) => one.number === bin);
+    const next = [...bins.slice(from + 1), ...bins.slice(0, from)].find(isOpen);
+    if (next) this.send({ name: "bin", bin: next.number });
+    else this.standing.textContent = "No other bin has an open quota.";
+  }
+
   onKey(event) {
+    if (this.data.hidden) return;
     if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     const focused = event.composedPath()[0];
     if (focused?.matches?.(TAKES_ARROWS) || document.querySelector("[role=dialog]") || !this.root.isConnected) return;
+    if (this.asking && !["Enter", "Tab", " "].includes(event.key)) { this.onReasonKey(event); return; }
     const inViewer = event.composedPath().some((element) => element.classList?.contains("osd"));
     const first = Math.floor(this.current / NUMBERED) * NUMBERED;
     const actions = {
-      x: () => this.reject(), s: () => this.search("similar"), d: () => this.search("unlike"),
+      x: () => this.askReason(), o: () => this.moveToOpen(), s: () => this.search("similar"), d: () => this.search("unlike"),
       u: () => this.undo(),
       ...(this.data.searching ? { Escape: () => this.moveBin(0) } : {}),
       PageDown: () => this.focusTile(Math.min(first + NUMBERED, this.data.candidates.length - 1)),
