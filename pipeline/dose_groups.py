@@ -21,6 +21,10 @@ def without_hidden(workspace: Workspace, slide: Slide) -> Slide:
 
 
 def is_control(workspace: Workspace, slide: Slide) -> bool:
-    """Say whether a slide's dose group is one of the setting `control_dose_groups`."""
-    controls = {normalise_text(group).casefold() for group in workspace.settings.control_dose_groups}
-    return slide.dose_group is not None and normalise_text(slide.dose_group).casefold() in controls
+    """Say whether a slide's dose group is one of the setting `control_dose_groups`; case and spaces do not matter."""
+    controls = {_as_compared(group) for group in workspace.settings.control_dose_groups}
+    return slide.dose_group is not None and _as_compared(slide.dose_group) in controls
+
+
+def _as_compared(group: str) -> str:
+    return " ".join(normalise_text(group).casefold().split())

@@ -49,8 +49,8 @@ def _size(pixels: ElementTree.Element, axis: str) -> float | None:
 
 def pixel_of_ngff(attributes: Mapping[str, Any]) -> tuple[float | None, float | None]:
     """Return the micrometres that a pixel of the finest level spans, None where the attributes do not say."""
-    (multiscale, *_) = attributes.get("multiscales") or ({},)
-    (dataset, *_) = multiscale.get("datasets") or ({},)
+    multiscale = _first_of(attributes, "multiscales")
+    dataset = _first_of(multiscale, "datasets")
     axes = multiscale.get("axes") or []
     for transformation in dataset.get("coordinateTransformations") or []:
         if transformation.get("type") == "scale" and len(axes) == len(transformation.get("scale", ())):
@@ -60,6 +60,12 @@ def pixel_of_ngff(attributes: Mapping[str, Any]) -> tuple[float | None, float | 
             }
             return sizes.get("x"), sizes.get("y")
     return None, None
+
+
+def _first_of(attributes: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    entries = attributes.get(name) or [{}]
+    first: Mapping[str, Any] = entries[0]
+    return first
 
 
 def _micrometres(size: Any, unit: str | None) -> float | None:

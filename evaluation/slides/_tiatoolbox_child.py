@@ -44,15 +44,11 @@ class OpenFile:
     def read(self, level: int, x: int, y: int, width: int, height: int) -> NDArray[np.uint8]:
         """Return RGB (height, width, 3) of a level from its pixel (x, y), all of it inside the level."""
         view = self._views[level]
-        index: list[slice | int] = []
-        kept = ""
-        for axis in view.axes.upper():
-            part = {"X": slice(x, x + width), "Y": slice(y, y + height)}.get(axis)
-            if part is None:
-                part = slice(None) if axis in _CHANNELS else 0
-            index.append(part)
-            kept += axis if isinstance(part, slice) else ""
-        block = np.asarray(view.array[tuple(index)])
+        axes = view.axes.upper()
+        parts: dict[str, slice] = {"X": slice(x, x + width), "Y": slice(y, y + height)}
+        parts |= {axis: slice(None) for axis in _CHANNELS}
+        block = np.asarray(view.array[tuple(parts.get(axis, 0) for axis in axes)])
+        kept = "".join(axis for axis in axes if axis in parts)
         order = [kept.index(axis) for axis in _PIXELS] + [kept.index(axis) for axis in kept if axis in _CHANNELS]
         return np.ascontiguousarray(block.transpose(order)[..., :3])
 
