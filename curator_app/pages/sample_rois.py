@@ -22,10 +22,10 @@ from curator_app.job_progress import start_job, watch_jobs
 from curator_app.layout import bar, choose_organ, empty_state, organ_words, page_head, show_problems
 from curator_app.session import who, workspace
 from db.tables import Binning, Roi, Slide
-from evaluation.encoders import list_encoders
 from evaluation.slides import SlideError
 from pipeline.acts import once
 from pipeline.bins import DEFAULT_BINS
+from pipeline.encoders import known_encoders
 from pipeline.errors import InputError
 from pipeline.ingest import list_slides
 from pipeline.rois import current_binning, get_roi, list_rois, own_choices, reject_roi, return_roi, select_roi
@@ -109,7 +109,7 @@ def _draw_popover(organ: str) -> None:
 
 
 def _bin_popover(organ: str) -> None:
-    encoders = {encoder.name: encoder for encoder in list_encoders() if not encoder.missing}
+    encoders = {encoder.name: encoder for encoder in known_encoders(workspace()) if encoder.available}
     names = list(encoders)
     default = workspace().settings.encoder
     with st.popover("Make bins", key=_popover_key("bins")), st.form("bin_form", border=False):

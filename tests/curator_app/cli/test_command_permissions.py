@@ -73,6 +73,8 @@ COMMANDS: dict[str, list[Asked]] = {
             f"--out={NOWHERE}",
         ),
     ],
+    "encoders list": [Asked(None, ())],
+    "encoders show": [Asked(None, ("uni",))],
     "jobs list": [_needs(Permission.VIEW_JOBS)],
     "jobs show": [_needs(Permission.VIEW_JOBS, "no-such-job")],
     "jobs cancel": [_needs(Permission.VIEW_JOBS, "no-such-job")],
