@@ -21,6 +21,7 @@ STATE_WORDS: Mapping[str, str] = {"queued": "waiting"}
 WORDS: Mapping[str, str] = {
     "add_slides": "Adding slides",
     "sample": "Drawing candidates",
+    "embed": "Embedding candidates",
     "bin": "Making bins",
     "select": "Selecting ROIs",
     "generate": "Generating and checking items",
@@ -31,6 +32,7 @@ WORDS: Mapping[str, str] = {
 UNITS: Mapping[str, tuple[str, str]] = {
     "add_slides": ("slide", "slides"),
     "sample": ("candidate", "candidates"),
+    "embed": ("candidate", "candidates"),
     "bin": ("candidate", "candidates"),
     "select": ("ROI", "ROIs"),
     "generate": ("seed", "seeds"),
@@ -51,6 +53,7 @@ class ResultPage:
 RESULT_PAGES: Mapping[JobKind, ResultPage] = {
     "add_slides": ResultPage("slides", "Open Slides"),
     "sample": ResultPage("sample_rois", "Open Sample ROIs"),
+    "embed": ResultPage("sample_rois", "Open Sample ROIs"),
     "bin": ResultPage("sample_rois", "Open Sample ROIs"),
     "select": ResultPage("sample_rois", "Open Sample ROIs"),
     "generate": ResultPage("items", "Open Items"),
@@ -135,6 +138,8 @@ def outcome(kind: str, result: Mapping[str, Any]) -> str:
         known = result["drawn"] - result["added"]
         again = f", {known} of them were there before" if known else ""
         return f"{result['drawn']} drawn of {result['asked']} asked for{again}"
+    if kind == "embed" and "embedded" in result:
+        return f"{result['embedded']} of {result['candidates']} candidates embedded now"
     if kind == "bin" and "bins" in result:
         return f"{result['bins']} bins of {sum(result['sizes'])} candidates"
     if kind == "select" and "selected" in result:
@@ -218,6 +223,7 @@ def duration(job: JobStatus, *, now: datetime | None = None) -> str:
 _CANCELLING: Mapping[str, str] = {
     "add_slides": "What was added stays.",
     "sample": "Candidates that were drawn stay.",
+    "embed": "Embeddings that were made are kept.",
     "bin": "Embeddings that were made are kept; the bins stay as they were.",
     "select": "Nothing is half-selected: the selection stays as it was.",
     "generate": "Seeds that are finished keep their items; the others wait again. Replies that are on their way are "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from sqlmodel import col, select
@@ -30,7 +31,9 @@ def bin_candidates(
     organ: str,
     bins: int = DEFAULT_BINS,
     encoder: str | None = None,
+    checkpoint: Path | None = None,
     normalisation: str = "none",
+    scheduler: str | None = None,
     seed: int = 0,
     who: str,
     progress: Progress = silent,
@@ -47,9 +50,17 @@ def bin_candidates(
         raise InputError(f"--bins is {bins}; it must lie between 1 and 500. Nothing was changed.")
     if not 0 <= seed <= MAX_SEED:
         raise InputError(f"--seed is {seed}; it must lie between 0 and {MAX_SEED}. Nothing was changed.")
-    chosen = load_encoder(workspace, encoder or workspace.settings.encoder)
+    chosen = load_encoder(workspace, encoder or workspace.settings.encoder, checkpoint=checkpoint)
     rows = candidates_of(workspace, organ)
-    features = embed_candidates(workspace, rows=rows, encoder=chosen, normalisation=normalisation, progress=progress)
+    features = embed_candidates(
+        workspace,
+        rows=rows,
+        encoder=chosen,
+        checkpoint=checkpoint,
+        normalisation=normalisation,
+        scheduler=scheduler,
+        progress=progress,
+    )
     clusters = assign_bins(features, bins=bins, seed=seed)
     binning = Binning(
         id=new_id("bin"),

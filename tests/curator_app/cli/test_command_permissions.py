@@ -50,6 +50,7 @@ COMMANDS: dict[str, list[Asked]] = {
     ],
     "slides list": [_needs(Permission.VIEW_SLIDES)],
     "rois sample": [_needs(Permission.CHOOSE_ROIS, "--organ=liver", "--count=3")],
+    "rois embed": [_needs(Permission.CHOOSE_ROIS, "--organ=liver")],
     "rois bin": [_needs(Permission.CHOOSE_ROIS, "--organ=liver")],
     "rois select": [_needs(Permission.CHOOSE_ROIS, "--organ=liver", "--per-bin=1")],
     "rois list": [_needs(Permission.VIEW_SLIDES)],
