@@ -86,6 +86,7 @@ docs: $(VENV)/.dev  ## write the parts of docs/ that are drawn from the code
 	$(BIN)/python -m pipeline.states > docs/states.md
 	$(BIN)/python -m pipeline.permissions > docs/permissions.md
 	$(BIN)/python -m pipeline.people.retention_document > docs/privacy.md
+	$(BIN)/python -m evaluation.encoders.document > docs/encoders.md
 
 wheel: $(VENV)/.dev $(VIEWER_SCRIPT)  ## build the wheel
 	$(BIN)/python -m build --wheel

@@ -21,6 +21,7 @@ STATE_WORDS: Mapping[str, str] = {"queued": "waiting"}
 WORDS: Mapping[str, str] = {
     "add_slides": "Adding slides",
     "sample": "Drawing candidates",
+    "embed": "Embedding candidates",
     "bin": "Making bins",
     "select": "Selecting ROIs",
     "diversity": "Measuring the diversity of ROIs",
@@ -32,6 +33,7 @@ WORDS: Mapping[str, str] = {
 UNITS: Mapping[str, tuple[str, str]] = {
     "add_slides": ("slide", "slides"),
     "sample": ("candidate", "candidates"),
+    "embed": ("candidate", "candidates"),
     "bin": ("candidate", "candidates"),
     "select": ("ROI", "ROIs"),
     "diversity": ("step", "steps"),
@@ -53,6 +55,7 @@ class ResultPage:
 RESULT_PAGES: Mapping[JobKind, ResultPage] = {
     "add_slides": ResultPage("slides", "Open Slides"),
     "sample": ResultPage("sample_rois", "Open Sample ROIs"),
+    "embed": ResultPage("sample_rois", "Open Sample ROIs"),
     "bin": ResultPage("sample_rois", "Open Sample ROIs"),
     "select": ResultPage("sample_rois", "Open Sample ROIs"),
     "diversity": ResultPage("sample_rois", "Open Sample ROIs"),
@@ -142,6 +145,8 @@ def outcome(kind: str, result: Mapping[str, Any]) -> str:
         known = result["drawn"] - result["added"]
         again = f", {known} of them were there before" if known else ""
         return f"{result['drawn']} drawn of {result['asked']} asked for{again}"
+    if kind == "embed" and "embedded" in result:
+        return f"{result['embedded']} of {result['candidates']} candidates embedded now"
     if kind == "bin" and "bins" in result:
         return f"{result['bins']} bins of {sum(result['sizes'])} candidates"
     if kind == "select" and "selected" in result:
@@ -228,6 +233,7 @@ def duration(job: JobStatus, *, now: datetime | None = None) -> str:
 _CANCELLING: Mapping[str, str] = {
     "add_slides": "What was added stays.",
     "sample": "Candidates that were drawn stay.",
+    "embed": "Embeddings that were made are kept.",
     "bin": "Embeddings that were made are kept; the bins stay as they were.",
     "select": "Nothing is half-selected: the selection stays as it was.",
     "diversity": "Embeddings that were made are kept.",

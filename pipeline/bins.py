@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from sqlmodel import Session, col, select
@@ -35,7 +36,9 @@ def bin_candidates(
     organ: str,
     bins: int = DEFAULT_BINS,
     encoder: str | None = None,
+    checkpoint: Path | None = None,
     normalisation: str = "none",
+    scheduler: str | None = None,
     seed: int = 0,
     who: str,
     progress: Progress = silent,
@@ -52,9 +55,17 @@ def bin_candidates(
         raise InputError(f"--bins is {bins}; it must lie between 1 and 500. Nothing was changed.")
     if not 0 <= seed <= MAX_SEED:
         raise InputError(f"--seed is {seed}; it must lie between 0 and {MAX_SEED}. Nothing was changed.")
-    chosen = load_encoder(workspace, encoder or workspace.settings.encoder)
+    chosen = load_encoder(workspace, encoder or workspace.settings.encoder, checkpoint=checkpoint)
     rows = candidates_of(workspace, organ)
-    features = embed_candidates(workspace, rows=rows, encoder=chosen, normalisation=normalisation, progress=progress)
+    features = embed_candidates(
+        workspace,
+        rows=rows,
+        encoder=chosen,
+        checkpoint=checkpoint,
+        normalisation=normalisation,
+        scheduler=scheduler,
+        progress=progress,
+    )
     progress(len(rows), len(rows), "Clustering and drawing the map")
     clusters = assign_bins(features, bins=bins, seed=seed)
     places = place_on_map(clusters.points, seed=seed)

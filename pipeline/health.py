@@ -16,6 +16,7 @@ from sqlmodel import col, select
 from db import faults_of_database, faults_of_rows, faults_of_schema, schema_revision
 from db.audit import UNREADABLE, verify_chain
 from db.tables import Roi, Slide
+from evaluation.extraction import FeatureFileError, check_feature_file
 from pipeline.bin_check import faults_of_bins
 from pipeline.errors import InputError
 from pipeline.queue_file import HOW_TO_GO_ON, faults_of_queue
@@ -57,6 +58,7 @@ def check_workspace(workspace: Workspace, *, deep: bool = False) -> list[Finding
         _audit_trail(workspace),
         *_what_rows_say(workspace, files, deep=deep),
         _queue(workspace),
+        _embeddings(files, workspace.features, deep=deep),
         _unfinished(files, workspace.root),
         _free_space(workspace.root),
     ]
@@ -218,6 +220,28 @@ def _orphans(files: Sequence[Path], root: Path, wanted: set[str]) -> Finding:
         f"{len(orphans):,}: {_first(orphans)}",
         "left by work that was ended halfway; harmless, delete them when nothing runs if you need the room",
         tuple(orphans),
+    )
+
+
+def _embeddings(files: Sequence[Path], folder: Path, *, deep: bool) -> Finding:
+    """Open every file of embeddings; with `deep`, read each vector."""
+    stored = sorted(
+        path for path in files if path.suffix == ".h5" and path.is_relative_to(folder) and path.name[0] != "."
+    )
+    faults: list[str] = []
+    for path in stored:
+        try:
+            check_feature_file(path, deep=deep)
+        except FeatureFileError as error:
+            faults.append(f"{path.relative_to(folder).as_posix()}: {error.reason}")
+    if not faults:
+        return Finding("embeddings", "ok", f"{len(stored):,} files{', read whole' if deep else ''}")
+    return Finding(
+        "embeddings",
+        "broken",
+        f"{len(faults):,} of {len(stored):,} cannot be used: {_first(faults)}",
+        "delete them: embeddings are made again when they are needed",
+        tuple(faults),
     )
 
 

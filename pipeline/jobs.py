@@ -19,12 +19,13 @@ from pipeline.queue_file import require_queue
 from pipeline.seed_holds import JOB_HOLDER, job_holders, release_seeds
 from pipeline.workspace import Workspace
 
-JobKind = Literal["add_slides", "sample", "bin", "select", "diversity", "generate", "check", "evaluate"]
+JobKind = Literal["add_slides", "sample", "embed", "bin", "select", "diversity", "generate", "check", "evaluate"]
 JOB_KINDS: tuple[JobKind, ...] = get_args(JobKind)
 
 JOB_PERMISSIONS: Mapping[JobKind, Permission] = {
     "add_slides": Permission.ADD_SLIDES,
     "sample": Permission.CHOOSE_ROIS,
+    "embed": Permission.CHOOSE_ROIS,
     "bin": Permission.CHOOSE_ROIS,
     "select": Permission.CHOOSE_ROIS,
     "diversity": Permission.CHOOSE_ROIS,

@@ -48,6 +48,8 @@ class Settings(BaseSettings):
     """Whether weights that are not on this machine are fetched from the Hugging Face hub."""
     stain_target: Path | None = None
     """An image whose stains are what stain normalisation aims at; the built-in reference where there is none."""
+    cluster_jobs: int = Field(default=8, ge=1, le=1024)
+    """Most processes of a local Dask cluster, or jobs that SLURM is asked for, to embed slides."""
     model_concurrency: int = Field(default=8, ge=1, le=256)
     max_output_tokens: int = Field(default=4096, ge=64)
     max_image_pixels: int = Field(default=100_000_000, ge=1_000_000)

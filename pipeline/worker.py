@@ -27,6 +27,7 @@ from evaluation.models import ModelReply, ModelRequest, call_model, use_workspac
 from pipeline.benchmarks import evaluate_in_process, run_folder_of_job
 from pipeline.bins import bin_candidates
 from pipeline.diversity import measure_diversity
+from pipeline.embedding import embed_organ
 from pipeline.errors import InputError
 from pipeline.ingest import SlideMetadata, add_slides
 from pipeline.job_log import read_job_log, start_job_log
@@ -211,6 +212,10 @@ def _sample(parameters: dict[str, Any], who: str, progress: Progress) -> dict[st
     return asdict(sample_candidates(_as(who), **parameters, who=who, progress=progress))
 
 
+def _embed(parameters: dict[str, Any], who: str, progress: Progress) -> dict[str, Any]:
+    return asdict(embed_organ(_as(who), **parameters, progress=progress))
+
+
 def _bin(parameters: dict[str, Any], who: str, progress: Progress) -> dict[str, Any]:
     binning = bin_candidates(_as(who), **parameters, who=who, progress=progress)
     return {"binning": binning.id, "bins": binning.bins, "sizes": binning.sizes}
@@ -232,6 +237,7 @@ def _evaluate(parameters: dict[str, Any], who: str, progress: Progress) -> dict[
 _WORK: dict[JobKind, Callable[[dict[str, Any], str, Progress], dict[str, Any]]] = {
     "add_slides": _add_slides,
     "sample": _sample,
+    "embed": _embed,
     "bin": _bin,
     "select": _select,
     "diversity": _diversity,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from evaluation.encoders.document import encoders_document
 from pipeline.people.retention_document import retention_document
 from pipeline.permissions import permissions_document
 
@@ -15,7 +16,12 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 
 @pytest.mark.parametrize(
-    ("name", "written"), [("permissions.md", permissions_document), ("privacy.md", retention_document)]
+    ("name", "written"),
+    [
+        ("permissions.md", permissions_document),
+        ("privacy.md", retention_document),
+        ("encoders.md", encoders_document),
+    ],
 )
 def test_what_is_drawn_from_the_code_is_up_to_date(
     name: str, written: Callable[[], str], monkeypatch: pytest.MonkeyPatch

@@ -16,6 +16,7 @@ from curator_app.cli import (
     backups,
     doctor,
     drawn_rois,
+    encoders,
     evaluate,
     items,
     jobs,
@@ -71,6 +72,7 @@ app.add_typer(seeds.seeds_app, name="seeds")
 app.add_typer(items.items_app, name="items")
 app.add_typer(releases.release_app, name="release")
 app.add_typer(evaluate.eval_app, name="eval")
+app.add_typer(encoders.encoders_app, name="encoders")
 app.add_typer(users.users_app, name="users")
 app.add_typer(audit.audit_app, name="audit")
 app.add_typer(jobs.jobs_app, name="jobs")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,11 +75,57 @@ def sample(
             raise typer.Exit(EXIT_NOTHING_USABLE)
 
 
+EncoderOption = Annotated[str | None, typer.Option(help="Encoder; the settings' where not given.")]
+CheckpointOption = Annotated[Path | None, typer.Option(help="File of the encoder's weights; else the settings'.")]
+NormalisationOption = Annotated[str, typer.Option(help="Stain normalisation first: none, macenko or reinhard.")]
+SchedulerOption = Annotated[
+    str | None, typer.Option(help="Dask cluster that embeds the slides: local, slurm or tcp://ADDRESS:PORT.")
+]
+
+
+@rois_app.command("embed")
+def embed(
+    organ: OrganOption,
+    encoder: EncoderOption = None,
+    checkpoint: CheckpointOption = None,
+    normalisation: NormalisationOption = "none",
+    scheduler: SchedulerOption = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Embed an organ's candidates and keep the vectors; a run that was killed goes on where it stopped."""
+    with opened_workspace(workspace) as opened:
+        from pipeline.embedding import embed_organ
+
+        with progress_bar("Embedding candidates") as progress:
+            report = embed_organ(
+                opened,
+                organ=organ,
+                encoder=encoder,
+                checkpoint=checkpoint,
+                normalisation=normalisation,
+                scheduler=scheduler,
+                progress=progress,
+            )
+        if as_json:
+            print_json(asdict(report))
+            return
+        print_text(
+            f"{report.embedded} of {report.candidates} candidates embedded now by {report.encoder} "
+            f"{report.encoder_version}, stain normalisation {report.normalisation}; the others were there."
+        )
+        if report.blank:
+            to_stderr(f"{report.blank} show no stain: they were embedded as they are, without normalisation.")
+
+
 @rois_app.command("bin")
 def bin_(
     organ: OrganOption,
     bins: Annotated[int, typer.Option(help="Number of bins.")] = 20,
-    encoder: Annotated[str | None, typer.Option(help="Encoder; the settings' where not given.")] = None,
+    encoder: EncoderOption = None,
+    checkpoint: CheckpointOption = None,
+    normalisation: NormalisationOption = "none",
+    scheduler: SchedulerOption = None,
     seed: SeedOption = 0,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
@@ -93,6 +140,9 @@ def bin_(
                 organ=organ,
                 bins=bins,
                 encoder=encoder,
+                checkpoint=checkpoint,
+                normalisation=normalisation,
+                scheduler=scheduler,
                 seed=seed,
                 who=opened.actor.name,
                 progress=progress,

@@ -11,9 +11,10 @@ from curator_app.pages._bin_numbers import show_numbers
 from curator_app.pages._bin_quotas import progress_bars, quota_popover
 from curator_app.pages._pick_candidates import MAP_OR_GRID, PICK_KEYS, map_or_grid, pick_candidates
 from curator_app.session import workspace
-from evaluation.encoders import list_encoders
+from evaluation.stains import NORMALISATIONS
 from pipeline.bin_sheets import sheets_of
 from pipeline.bins import DEFAULT_BINS
+from pipeline.encoders import known_encoders
 from pipeline.ingest import list_slides
 from pipeline.rois import current_binning, list_rois
 
@@ -92,7 +93,7 @@ def _draw_popover(organ: str) -> None:
 
 
 def _bin_popover(organ: str) -> None:
-    encoders = {encoder.name: encoder for encoder in list_encoders() if not encoder.missing}
+    encoders = {encoder.name: encoder for encoder in known_encoders(workspace()) if encoder.available}
     names = list(encoders)
     default = workspace().settings.encoder
     with st.popover("Make bins", key=_popover_key("bins")), st.form("bin_form", border=False):
@@ -105,9 +106,14 @@ def _bin_popover(organ: str) -> None:
         left, right = st.columns(2)
         bins = left.number_input("Bins", min_value=1, max_value=500, value=DEFAULT_BINS)
         seed = right.number_input("Random seed", min_value=0, max_value=2**31 - 1, value=0, key="bin_seed")
+        normalisation = left.selectbox(
+            "Stain normalisation",
+            NORMALISATIONS,
+            help="Colours are moved to those of a reference before the encoder sees them; the images stay as they are.",
+        )
         st.caption("New bins replace the old ones, without undo; what is selected stays selected.")
         if st.form_submit_button("Make bins", type="primary"):
-            start_job("bin", organ=organ, bins=bins, encoder=encoder, seed=seed)
+            start_job("bin", organ=organ, bins=bins, encoder=encoder, normalisation=normalisation, seed=seed)
             _close_popovers()
 
 

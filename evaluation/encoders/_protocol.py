@@ -14,29 +14,16 @@ class EncoderError(ValueError):
     """An encoder is unknown, not installed, or was given something that is no image."""
 
 
-@dataclass(frozen=True)
-class EncoderInfo:
-    """An encoder as people choose it.
+@dataclass(frozen=True, eq=False)
+class EncodedTokens:
+    """What an encoder makes of n images before pooling.
 
-    `dimension` is the length of a vector, `input_size` the side in pixels to which images are reduced,
-    `weights` what the numbers come from ("none" where nothing was trained), `extra` the optional install that
-    brings it (None: always there), `missing` the packages of it that are not installed here.
+    `class_token` is float32 (n, d), None for a network without one; `grid` float32 (n, rows, columns, d): the spatial
+    tokens in the image's own order, rows from the top.
     """
 
-    name: str
-    version: str
-    dimension: int
-    input_size: int
-    description: str
-    licence: str
-    weights: str
-    extra: str | None = None
-    missing: tuple[str, ...] = ()
-
-    @property
-    def available(self) -> bool:
-        """Whether `get_encoder` works here."""
-        return not self.missing
+    class_token: NDArray[np.float32] | None
+    grid: NDArray[np.float32]
 
 
 @runtime_checkable
@@ -76,6 +63,13 @@ class Encoder(Protocol):
 
         Raises:
             EncoderError: an entry is no such image; the message has its index.
+        """
+
+    def tokens(self, images: Sequence[NDArray[np.uint8]]) -> EncodedTokens:
+        """Return class token and spatial tokens of each image.
+
+        Raises:
+            EncoderError: an entry is no such image, or the encoder describes images as a whole only.
         """
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -78,11 +78,13 @@ def extract_features(
                 return normaliser.apply(slide.read_region(region_for(frame, encoder.input_size)))
 
             done = 0
-            for batch, read_images in _read_ahead(read, missing, batch_size):
-                writer.add(batch, encoder.encode([one.image for one in read_images]))
-                blank += sum(one.blank for one in read_images)
-                done += len(batch)
-                progress(done, len(missing))
+            # Closed before the slide is: no thread may still read from it then.
+            with closing(_read_ahead(read, missing, batch_size)) as batches:
+                for batch, read_images in batches:
+                    writer.add(batch, encoder.encode([one.image for one in read_images]))
+                    blank += sum(one.blank for one in read_images)
+                    done += len(batch)
+                    progress(done, len(missing))
     return Extracted(len(missing), blank)
 
 
@@ -94,7 +96,7 @@ def region_for(frame: Frame, input_size: int) -> Region:
 
 def _read_ahead(
     read: Callable[[Frame], Normalised], frames: Sequence[Frame], batch_size: int
-) -> Iterator[tuple[Sequence[Frame], list[Normalised]]]:
+) -> Generator[tuple[Sequence[Frame], list[Normalised]], None, None]:
     """Yield batches with their images; the next batch is read while the caller works on one."""
     batches = [frames[start : start + batch_size] for start in range(0, len(frames), batch_size)]
     with ThreadPoolExecutor(min(_MOST_READERS, os.cpu_count() or 1)) as pool:

@@ -21,6 +21,10 @@ _AMOUNT_PERCENTILE = 99.0
 """The robust maximum of a stain's amount, to which amounts are scaled."""
 
 
+_SAME_STAIN = 0.99
+"""Cosine of the angle (8°) below which two directions are one stain; haematoxylin and eosin lie 30° to 60° apart."""
+
+
 @dataclass(frozen=True)
 class StainStatistics:
     """Directions of haematoxylin and eosin in optical density (RGB, unit length), and their robust largest amounts."""
@@ -39,11 +43,13 @@ class StainStatistics:
         """Measure an image.
 
         Raises:
-            StainError: it holds too little stain.
+            StainError: it holds too little stain, or one only.
         """
         if is_blank(image):
             raise StainError("the image shows no stain to measure")
         directions = _directions(image)
+        if not _are_two(directions):
+            raise StainError("the image shows one stain only, not two to measure")
         amounts = np.percentile(_amounts(image, directions), _AMOUNT_PERCENTILE, axis=0)
         haematoxylin, eosin = (tuple(float(value) for value in row) for row in directions)
         return cls(haematoxylin, eosin, (float(amounts[0]), float(amounts[1])))  # type: ignore[arg-type]
@@ -57,10 +63,12 @@ class Macenko:
         self.version = version
 
     def apply(self, image: Image) -> Normalised:
-        """Return the image with the target's stains; a blank one unchanged."""
+        """Return the image with the target's stains; one that holds no two stains unchanged."""
         if is_blank(image):
             return Normalised(image, blank=True)
         directions = _directions(image)
+        if not _are_two(directions):
+            return Normalised(image, blank=True)
         amounts = _amounts(image, directions)
         largest = np.percentile(amounts, _AMOUNT_PERCENTILE, axis=0)
         if not (largest > 0).all():
@@ -84,6 +92,11 @@ def _directions(image: Image) -> NDArray[np.float64]:
     pair = (first, second) if first[0] > second[0] else (second, first)
     directions = np.stack(pair)
     return np.asarray(directions / np.linalg.norm(directions, axis=1, keepdims=True))
+
+
+def _are_two(directions: NDArray[np.float64]) -> bool:
+    """Say whether two stains were found; amounts of one that is taken for two have no bounds."""
+    return bool(np.isfinite(directions).all() and directions[0] @ directions[1] < _SAME_STAIN)
 
 
 def _amounts(image: Image, directions: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -16,7 +16,7 @@ NORMALISATIONS = ("none", "macenko", "reinhard")
 
 # Measured by this module on the whole of CMU-1-Small-Region.svs, OpenSlide's test slide (CC0).
 _STAINS = StainStatistics(
-    haematoxylin=(0.8101, 0.5095, 0.2901), eosin=(0.1745, 0.9073, 0.3826), amounts=(2.1420, 2.2362)
+    haematoxylin=(0.8279, 0.4847, 0.2823), eosin=(0.0755, 0.9176, 0.3903), amounts=(2.3187, 2.1199)
 )
 _COLOURS = ColourStatistics(means=(80.1605, 9.8492, -3.9413), deviations=(25.2187, 15.1698, 8.2922))
 

