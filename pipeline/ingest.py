@@ -193,6 +193,7 @@ def _store_slide(workspace: Workspace, info: SlideInfo, metadata: SlideMetadata,
         institution=metadata.institution,
         study=metadata.study,
         tissue_share=mask.share(0, 0, info.width, info.height),
+        reader=info.reader,
     )
     with workspace.writing() as session:
         session.add(row)

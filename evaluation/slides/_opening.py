@@ -1,4 +1,4 @@
-"""Opening a file with OpenSlide, with a plain reason where that fails."""
+"""Opening a file with a library that reads it, with a plain reason where that fails."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import openslide
 
+from evaluation.slides._backend import Backend, OpenSlideBackend
 from evaluation.slides._tiff_extent import missing_bytes
 from evaluation.slides._types import SlideError
 
@@ -21,8 +22,8 @@ _IMAGE_SIGNATURES = {
 _FILE_SIGNATURES = {b"PK\x03\x04": "a ZIP archive", b"%PDF": "a PDF document", b"\x1f\x8b": "a gzip archive"}
 
 
-def open_with_openslide(path: Path, file: Path) -> openslide.OpenSlide:
-    """Open `file`, or say of `path` in plain words why not.
+def open_backend(path: Path, file: Path) -> Backend:
+    """Open `file` with the library that reads it, or say of `path` in plain words why not.
 
     Raises:
         SlideError: the file is no slide, does not open or claims an impossible size.
@@ -50,7 +51,7 @@ def open_with_openslide(path: Path, file: Path) -> openslide.OpenSlide:
             f"the file claims {width:,} × {height:,} pixels, more than {MAX_LEVEL0_PIXELS:,} in all.",
             "Its header is broken: export it again.",
         )
-    return handle
+    return OpenSlideBackend(handle)
 
 
 def refuse_cut_off(path: Path, file: Path, vendor: str | None) -> None:

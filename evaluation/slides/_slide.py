@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from openslide.deepzoom import DeepZoomGenerator
 from PIL import Image
 
+from evaluation.slides._backend import Backend, DeepZoomSource, ReadError
 from evaluation.slides._files import primary_file
-from evaluation.slides._opening import open_with_openslide
+from evaluation.slides._opening import open_backend
 from evaluation.slides._resolution import TOLERANCE, decide_resolution
 from evaluation.slides._types import Level, Region, SlideError, SlideInfo
 
@@ -41,11 +42,13 @@ class TileNotFoundError(SlideError):
 class Slide:
     """An open slide; use as a context manager. Reading is thread-safe; label and macro are never read."""
 
-    def __init__(self, path: Path, handle: openslide.OpenSlide, info: SlideInfo) -> None:
+    def __init__(self, path: Path, backend: Backend, info: SlideInfo) -> None:
         self._path = path
-        self._handle = handle
+        self._backend = backend
         self._info = info
-        self._deepzoom = DeepZoomGenerator(handle, DEEP_ZOOM_TILE_SIZE, DEEP_ZOOM_OVERLAP, limit_bounds=False)
+        self._deepzoom = DeepZoomGenerator(
+            DeepZoomSource(backend), DEEP_ZOOM_TILE_SIZE, DEEP_ZOOM_OVERLAP, limit_bounds=False
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -57,7 +60,7 @@ class Slide:
 
     def close(self) -> None:
         """Release the file."""
-        self._handle.close()
+        self._backend.close()
 
     @property
     def info(self) -> SlideInfo:
@@ -66,8 +69,8 @@ class Slide:
 
     @property
     def properties(self) -> dict[str, str]:
-        """OpenSlide's properties of the file."""
-        return dict(self._handle.properties)
+        """What the file says of itself, under OpenSlide's names."""
+        return dict(self._backend.properties)
 
     def read_region(self, region: Region, *, allow_upsampling: bool = False) -> NDArray[np.uint8]:
         """Return a region as RGB uint8 (size, size, 3) at the region's resolution.
@@ -143,7 +146,7 @@ class Slide:
                 f"there is no deep-zoom tile {level}/{column}_{row}.",
                 "Ask within the descriptor's size.",
             ) from error
-        except openslide.OpenSlideError as error:
+        except ReadError as error:
             raise self._unreadable(error) from error
         buffer = io.BytesIO()
         image.save(buffer, "JPEG", quality=_JPEG_QUALITY, icc_profile=None)
@@ -156,8 +159,8 @@ class Slide:
             SlideError: the file cannot be read there.
         """
         try:
-            rgba = self._handle.read_region((x, y), level, (width, height))
-        except openslide.OpenSlideError as error:
+            rgba = self._backend.read_region((x, y), level, (width, height))
+        except ReadError as error:
             raise self._unreadable(error) from error
         image = Image.new("RGB", rgba.size, "white")
         image.paste(rgba, mask=rgba.getchannel("A"))
@@ -230,13 +233,13 @@ def open_slide(path: Path, *, mpp: float | None = None) -> Slide:
         SlideError: it does not open, is too large, or its resolution is missing, absurd or contradicted.
     """
     file = primary_file(path)
-    handle = open_with_openslide(path, file)
+    backend = open_backend(path, file)
     try:
-        properties = dict(handle.properties)
+        properties = dict(backend.properties)
         resolution = decide_resolution(path, properties, mpp)
         levels = tuple(
             Level(width, height, float(downsample))
-            for (width, height), downsample in zip(handle.level_dimensions, handle.level_downsamples, strict=True)
+            for (width, height), downsample in zip(backend.level_dimensions, backend.level_downsamples, strict=True)
         )
         info = SlideInfo(
             path=path,
@@ -248,10 +251,11 @@ def open_slide(path: Path, *, mpp: float | None = None) -> Slide:
             vendor=properties.get(openslide.PROPERTY_NAME_VENDOR),
             objective_power=_objective_power(properties),
             content_sha256="",
+            reader=backend.name,
         )
-        return Slide(path, handle, info)
+        return Slide(path, backend, info)
     except BaseException:
-        handle.close()
+        backend.close()
         raise
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from evaluation.slides._backend import OPENSLIDE
+
 
 class SlideError(Exception):
     """A slide cannot be used: which file, why, and what to do about it."""
@@ -43,6 +45,7 @@ class SlideInfo:
     vendor: str | None
     objective_power: float | None
     content_sha256: str
+    reader: str = OPENSLIDE
 
 
 @dataclass(frozen=True)
