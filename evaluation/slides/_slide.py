@@ -18,6 +18,7 @@ from evaluation.slides._backend import Backend, DeepZoomSource, ReadError
 from evaluation.slides._files import primary_file
 from evaluation.slides._opening import open_backend
 from evaluation.slides._resolution import TOLERANCE, decide_resolution
+from evaluation.slides._tiff_tiles import read_straight
 from evaluation.slides._types import Level, Region, SlideError, SlideInfo
 
 DEEP_ZOOM_TILE_SIZE = 254
@@ -159,11 +160,13 @@ class Slide:
             SlideError: the file cannot be read there.
         """
         try:
-            rgba = self._backend.read_region((x, y), level, (width, height))
+            read = self._backend.read_region((x, y), level, (width, height))
         except ReadError as error:
             raise self._unreadable(error) from error
-        image = Image.new("RGB", rgba.size, "white")
-        image.paste(rgba, mask=rgba.getchannel("A"))
+        if read.mode == "RGB":
+            return read
+        image = Image.new("RGB", read.size, "white")
+        image.paste(read, mask=read.getchannel("A"))
         return image
 
     def _unreadable(self, error: Exception) -> SlideError:
@@ -233,7 +236,7 @@ def open_slide(path: Path, *, mpp: float | None = None) -> Slide:
         SlideError: it does not open, is too large, or its resolution is missing, absurd or contradicted.
     """
     file = primary_file(path)
-    backend = open_backend(path, file)
+    backend = read_straight(open_backend(path, file), file)
     try:
         properties = dict(backend.properties)
         resolution = decide_resolution(path, properties, mpp)
