@@ -24,6 +24,7 @@ class PickerCandidate:
     version: int
     slide_name: str
     tissue_share: float | None
+    artefacts: Sequence[str] = ()
 
     def as_data(self) -> dict[str, object]:
         """Return what goes to the browser."""
@@ -33,6 +34,7 @@ class PickerCandidate:
             "thumbnail": f"/api/rois/{self.box.id}/thumbnail",
             "slideName": self.slide_name,
             "tissue": self.tissue_share,
+            "artefacts": list(self.artefacts),
         }
 
 

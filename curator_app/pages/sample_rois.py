@@ -20,6 +20,7 @@ from curator_app.components import (
 )
 from curator_app.job_progress import start_job, watch_jobs
 from curator_app.layout import bar, choose_organ, empty_state, organ_words, page_head, show_problems
+from curator_app.pages._draw_candidates import draw_candidates
 from curator_app.session import who, workspace
 from db.tables import Binning, Roi, Slide
 from evaluation.encoders import list_encoders
@@ -29,12 +30,11 @@ from pipeline.bins import DEFAULT_BINS
 from pipeline.errors import InputError
 from pipeline.ingest import list_slides
 from pipeline.rois import current_binning, get_roi, list_rois, own_choices, reject_roi, return_roi, select_roi
+from pipeline.sampling import flags_of
 from pipeline.similar import more_like, unlike_chosen
 from pipeline.workspace import Workspace
 
 VIEWER = "sample_viewer"
-MAGNIFICATIONS = (20.0, 10.0, 5.0, 2.5, 40.0)
-SIZES = (1024, 512, 256, 2048)
 ROIS_PER_BIN = 2
 """The target that the page starts with; the person sets their own."""
 
@@ -62,7 +62,7 @@ def show() -> None:
     binning = current_binning(workspace(), organ)
     rows = list_rois(workspace(), organ=organ, states=("candidate", "selected", "rejected"))
     with bar_row:
-        _draw_popover(organ)
+        draw_candidates(organ, key=_popover_key("draw"), close=_close_popovers)
         if rows:
             _bin_popover(organ)
         if binning is not None:
@@ -82,30 +82,6 @@ def show() -> None:
         )
         return
     _pick(organ, binning, rows)
-
-
-def _draw_popover(organ: str) -> None:
-    with st.popover("Draw candidates", key=_popover_key("draw")), st.form("draw_form", border=False):
-        st.caption(f"Random fields on the tissue of all slides of {organ_words(organ)}.")
-        left, right = st.columns(2)
-        count = left.number_input("Candidates", min_value=1, max_value=20_000, value=400, step=50)
-        seed = right.number_input("Random seed", min_value=0, max_value=2**31 - 1, value=0)
-        magnification = left.selectbox("Magnification", MAGNIFICATIONS, format_func=lambda m: f"{m:g}×")
-        size = right.selectbox("Side (px)", SIZES)
-        min_tissue = left.number_input("Least tissue (%)", min_value=0, max_value=100, value=50, step=5)
-        overlap = right.number_input("Most overlap (%)", min_value=0, max_value=99, value=25, step=5)
-        if st.form_submit_button("Draw", type="primary"):
-            start_job(
-                "sample",
-                organ=organ,
-                count=count,
-                size=size,
-                magnification=magnification,
-                min_tissue=min_tissue / 100,
-                max_overlap=overlap / 100,
-                seed=seed,
-            )
-            _close_popovers()
 
 
 def _bin_popover(organ: str) -> None:
@@ -200,7 +176,7 @@ def _page(organ: str, binning: Binning, rows: list[tuple[Roi, Slide]]) -> Picker
         slides = len({slide.id for _, slide in shown})
         title = (
             f"Bin {open_bin} · {len(shown)} candidates · {slides} {'slide' if slides == 1 else 'slides'}"
-            " · nearest to the centre first"
+            " · nearest to the centre first, artefacts last"
         )
     sizes: dict[int, list[Roi]] = {}
     for roi, _ in rows:
@@ -209,7 +185,7 @@ def _page(organ: str, binning: Binning, rows: list[tuple[Roi, Slide]]) -> Picker
     return PickerPage(
         title=title,
         candidates=[
-            PickerCandidate(RoiBox.of(roi, slide), roi.row_version, slide.name, roi.tissue_share)
+            PickerCandidate(RoiBox.of(roi, slide), roi.row_version, slide.name, roi.tissue_share, flags_of(roi))
             for roi, slide in shown
         ],
         bins=[

@@ -180,7 +180,7 @@ def _sample_and_select(workspace: Workspace, organ: str, who: str, progress: Pro
             workspace,
             organ=organ,
             count=draw.count,
-            magnification=draw.magnification,
+            magnifications=[(draw.magnification, 1.0)],
             max_overlap=0.25 if draw.magnification == 20 else 0.6,
             who=who,
             progress=progress,

@@ -95,7 +95,9 @@ class Picker {
     number.className = "sign number";
     const state = document.createElement("span");
     state.className = "sign state";
-    element.append(image, number, state);
+    const artefacts = document.createElement("span");
+    artefacts.className = "sign artefacts";
+    element.append(image, number, state, artefacts);
     element.onclick = () => this.pick(index);
     element.onfocus = () => this.moveTo(index);
     return element;
@@ -132,8 +134,10 @@ class Picker {
       element.setAttribute("aria-pressed", state === "selected");
       element.setAttribute("aria-label",
         `Candidate ${index + 1}, ${state}${coming ? `, ${CHOICES[coming]} not saved yet` : ""}`
-        + `${refused ? ", last choice not done" : ""}, on ${candidate.slideName}` + (number ? `, key ${number}` : ""));
+        + `${refused ? ", last choice not done" : ""}, on ${candidate.slideName}`
+        + candidate.artefacts.map((artefact) => `, ${artefact}`).join("") + (number ? `, key ${number}` : ""));
       element.querySelector(".number").textContent = number;
+      element.querySelector(".artefacts").textContent = candidate.artefacts.join(", ");
       element.querySelector(".state").textContent = coming ? WAITING[coming] : refused ? REFUSED : SIGNS[state] ?? "";
     });
     this.paintStanding();

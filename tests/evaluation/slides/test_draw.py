@@ -61,9 +61,11 @@ def test_what_other_draws_hold_is_said() -> None:
 
 def test_a_small_field_may_lie_in_a_large_one_even_where_no_overlap_is_allowed() -> None:
     mask = {"a": mask_with(1.0)}
-    shares = (DrawShare(0.5, 0.5), DrawShare(4.0, 0.5))
-    both = draw(mask, shares, count=4, size=256, max_overlap=0.0)
-    assert [len(part.regions) for part in both] == [2, 2]
+    shares = (DrawShare(0.5, 0.9), DrawShare(4.0, 0.1))
+    small, large = (part.regions for part in draw(mask, shares, count=40, max_overlap=0.0))
+    assert (len(small), len(large)) == (36, 4)
+    inside = [one for one in small for other in large if 0 <= one.x - other.x < 896 and 0 <= one.y - other.y < 896]
+    assert inside
 
 
 @pytest.mark.parametrize(
