@@ -209,6 +209,10 @@ class Slide:
     def _read_block(self, level: int, x: float, y: float, width: int, height: int, scale: float) -> NDArray[np.uint8]:
         """Resample one block; `x` and `y` are pixels of the level."""
         downsample = self._info.levels[level].downsample
+        if scale == 1.0 and x.is_integer() and y.is_integer():
+            # The level's own pixels: resampling would give the same ones.
+            own = self.read_level(round(x * downsample), round(y * downsample), level, width, height)
+            return np.asarray(own, dtype=np.uint8)
         margin = math.ceil(_RESAMPLING_SUPPORT * max(1.0, scale)) + 1
         # Start on a whole pixel of the level, so that OpenSlide itself does not interpolate.
         first_x, first_y = math.floor(x) - margin, math.floor(y) - margin

@@ -1,7 +1,7 @@
 """Tiles of TIFF slides decoded without OpenSlide, where it was proven for the file that the pixels are equal.
 
-OpenSlide paints every tile onto a canvas with alpha; decoding the tiles straight into the image takes a half to a third
-of the time. It is done only for levels whose probes were equal, and only inside of a level: the rest is OpenSlide's.
+OpenSlide paints every tile onto a canvas with alpha; decoding the tiles straight into the image takes less time.
+It is done only for levels whose probes were equal, and only inside of a level: the rest is OpenSlide's.
 """
 
 from __future__ import annotations
