@@ -144,7 +144,8 @@ def outcome(kind: str, result: Mapping[str, Any]) -> str:
     if kind == "sample" and "drawn" in result:
         known = result["drawn"] - result["added"]
         again = f", {known} of them were there before" if known else ""
-        return f"{result['drawn']} drawn of {result['asked']} asked for{again}"
+        flagged = f", {result['flagged']} show an artefact" if result.get("flagged") else ""
+        return f"{result['drawn']} drawn of {result['asked']} asked for{again}{flagged}"
     if kind == "embed" and "embedded" in result:
         return f"{result['embedded']} of {result['candidates']} candidates embedded now"
     if kind == "bin" and "bins" in result:
@@ -195,6 +196,11 @@ def problems(job: JobStatus) -> list[str]:
     lines = faults if len(faults := _faults(job)) > 1 else []
     result = job.result or {}
     lines += [str(problem) for problem in result.get("problems", ())]
+    lines += [
+        f"{part['slide']} at {part['magnification']:g}×: {part['drawn']} of {part['asked']}: {part['why']}"
+        for part in result.get("parts", ())
+        if part.get("why")
+    ]
     lines += [
         f"{failed.get('seed_id') or failed.get('item_id')}: {failed.get('reason')}"
         for failed in result.get("failed", ())

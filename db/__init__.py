@@ -12,7 +12,7 @@ from db._copy import (
     make_one_file,
 )
 from db._engine import connect, read_session, write_session
-from db._ids import new_id
+from db._ids import id_of, new_id
 from db._schema import SchemaError, migrate, schema_revision
 from db._soundness import faults_of_rows, faults_of_schema
 from db._text import UnstorableTextError, unstorable_character
@@ -36,6 +36,7 @@ __all__ = [
     "faults_of_rows",
     "faults_of_schema",
     "holds_nothing",
+    "id_of",
     "load_copy",
     "loading",
     "make_one_file",

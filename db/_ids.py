@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 
 _CLEAR = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -16,3 +17,9 @@ def new_pseudonym() -> str:
 def new_id(prefix: str) -> str:
     """Return a fresh identifier such as `roi_1f0c…`: a readable prefix and 80 random bits."""
     return f"{prefix}_{secrets.token_hex(10)}"
+
+
+def id_of(prefix: str, *content: object) -> str:
+    """Return the identifier of something that is known by its content: the same content gives the same one."""
+    digest = hashlib.sha256("\n".join(map(str, content)).encode("utf-8")).hexdigest()
+    return f"{prefix}_{digest[:20]}"

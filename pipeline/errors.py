@@ -59,3 +59,13 @@ class ConflictError(ChangedError):
 
 class NotFoundError(InputError):
     """No such slide, ROI, seed, item or release in this workspace."""
+
+
+def require_range(name: str, value: float, low: float, high: float) -> None:
+    """Refuse a value of an option that is out of range.
+
+    Raises:
+        InputError: it is below `low` or above `high`.
+    """
+    if not low <= value <= high:
+        raise InputError(f"--{name} is {value}; it must lie between {low} and {high}. Nothing was changed.")

@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import col, select
 
-from db import new_id, record_event
+from db import id_of, record_event
 from db.tables import Slide
 from evaluation.items import fault_of_text, normalise_text
 from evaluation.slides import ResolutionError, SlideError, SlideInfo, check_slide, encode_png, find_tissue, open_slide
@@ -292,7 +292,7 @@ def _added_before(known: Slide) -> str:
 
 
 def _store_slide(workspace: Workspace, info: SlideInfo, metadata: SlideMetadata, who: str) -> Slide:
-    identifier = new_id("sld")
+    identifier = id_of("sld", info.content_sha256)
     folder = workspace.slides / identifier
     with open_slide(info.path, mpp=info.mpp) as slide:
         mask = find_tissue(slide)

@@ -6,5 +6,9 @@ from db.tables import Roi
 
 
 def flags_of(roi: Roi) -> tuple[str, ...]:
-    """Return the names of the artefacts that were found in a ROI; what was measured and not found is not among them."""
-    return tuple(name for name, found in roi.flags.items() if isinstance(found, dict) and found.get("flagged"))
+    """Return the artefacts that a ROI shows, as people say them, such as "out of focus".
+
+    What was measured and not found is not among them.
+    """
+    found = sorted(roi.flags.items())
+    return tuple(name.replace("_", " ") for name, flag in found if isinstance(flag, dict) and flag.get("flagged"))

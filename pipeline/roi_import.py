@@ -25,7 +25,7 @@ from pipeline.ingest import checked_field, organ_name
 from pipeline.organs import organ_map
 from pipeline.permissions import Permission, needs
 from pipeline.roi_images import open_added_slide
-from pipeline.rois import MAX_ROI_SIZE, MIN_ROI_SIZE
+from pipeline.sampling import MAX_ROI_SIZE, MIN_ROI_SIZE
 from pipeline.workspace import Workspace, write_atomically
 
 ROI_COLUMNS = (

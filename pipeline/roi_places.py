@@ -9,7 +9,7 @@ from sqlmodel import Session, select
 from db.tables import Roi, Slide
 from evaluation.slides import RESOLUTION_TOLERANCE, magnification_label, mpp_of_magnification
 from pipeline.errors import InputError
-from pipeline.rois import MAX_ROI_SIZE, MIN_ROI_SIZE
+from pipeline.sampling import MAX_ROI_SIZE, MIN_ROI_SIZE
 
 MAGNIFICATIONS = (2.5, 5.0, 10.0, 20.0, 40.0)
 """What people name a field of view by; other magnifications can be typed."""

@@ -1,4 +1,4 @@
-"""Regions of interest: candidates are drawn on tissue, a few of them selected, others imported or rejected."""
+"""Regions of interest: candidates that were drawn on tissue are listed, selected or rejected."""
 
 from __future__ import annotations
 
@@ -10,32 +10,18 @@ from datetime import datetime
 
 from sqlmodel import Session, col, func, select
 
-from db import new_id
 from db.tables import AuditEvent, Binning, Roi, Seed, Slide
-from evaluation.slides import (
-    Region,
-    SlideError,
-    TissueMask,
-    encode_png,
-    explain_no_regions,
-    magnification_label,
-    mpp_of_magnification,
-    sample_regions,
-)
-from pipeline.errors import ChangedError, InputError, NotFoundError
-from pipeline.ingest import list_slides, organ_name
+from evaluation.slides import SlideError
+from pipeline.errors import ChangedError, InputError, NotFoundError, require_range
+from pipeline.ingest import organ_name
 from pipeline.last_change import require_unchanged, said_change
 from pipeline.permissions import Permission, needs
 from pipeline.progress import Progress, silent
 from pipeline.quotas import quotas_of
 from pipeline.roi_flags import flags_of
-from pipeline.roi_images import open_added_slide, read_roi, thumbnail_region
+from pipeline.roi_images import read_roi
 from pipeline.states import move
 from pipeline.workspace import Workspace, write_atomically
-
-MAX_CANDIDATES = 20_000
-MIN_ROI_SIZE = 32
-MAX_ROI_SIZE = 4_096
 
 MAX_CHOICES = 50
 """So many of a person's last choices are offered to be taken back."""
@@ -49,186 +35,33 @@ ACROSS_BINS = "picked across the bins"
 _LIVE_SEEDS = select(Seed.roi_id).where(col(Seed.withdrawn_at).is_(None), Seed.state != "dropped")
 
 
-@dataclass(frozen=True)
-class SampleReport:
-    """How many candidates were asked for, drawn, and new (drawn before: the same seed gives the same draw)."""
-
-    asked: int
-    drawn: int
-    added: int
-    problems: tuple[str, ...] = ()
-
-
-def _check_range(name: str, value: float, low: float, high: float) -> None:
-    if not low <= value <= high:
-        raise InputError(f"--{name} is {value}; it must lie between {low} and {high}. Nothing was changed.")
-
-
-@needs(Permission.CHOOSE_ROIS)
-def sample_candidates(
-    workspace: Workspace,
-    *,
-    organ: str,
-    count: int,
-    size: int = 1024,
-    magnification: float = 20.0,
-    min_tissue: float = 0.5,
-    max_overlap: float = 0.25,
-    seed: int = 0,
-    who: str,
-    progress: Progress = silent,
-) -> SampleReport:
-    """Draw candidates at random on an organ's tissue, spread over its slides (VIPER section 3.2).
-
-    Args:
-        workspace: whose slides.
-        organ: which organ's slides.
-        count: how many; fewer come out where tissue, overlap or size allow no more.
-        size: side in output pixels.
-        magnification: 20 for 0.5 µm per output pixel, 5 for 2, 2.5 for 4.
-        min_tissue: smallest share of tissue in a candidate, 0 to 1.
-        max_overlap: largest shared area of two candidates of one slide, as a share of one, 0 to below 1.
-        seed: the same seed gives the same draw on the same slides.
-        who: the account that draws.
-        progress: told after each candidate.
-
-    Raises:
-        InputError: a value is out of range, or the organ has no slide.
-    """
-    _check_range("count", count, 1, MAX_CANDIDATES)
-    _check_range("size", size, MIN_ROI_SIZE, MAX_ROI_SIZE)
-    _check_range("magnification", magnification, 0.5, 80)
-    _check_range("min-tissue", min_tissue, 0, 1)
-    _check_range("max-overlap", max_overlap, 0, 0.99)
-    slides = list_slides(workspace, organ=organ)
-    if not slides:
-        raise InputError(f"There is no slide of {organ_name(organ)}; add one with 'slides add'.")
-    mpp = mpp_of_magnification(magnification)
-    # By content, not by id: the same slides in another workspace give the same draw.
-    masks = {slide.content_sha256: _tissue_mask(workspace, slide) for slide in slides}
-    draw = {"seed": seed, "min_tissue": min_tissue, "max_overlap": max_overlap}
-    taken = _regions_of_other_draws(workspace, slides, {**draw, "size": size, "mpp": mpp})
-    drawn = sample_regions(
-        masks,
-        count=count,
-        size=size,
-        mpp=mpp,
-        min_tissue=min_tissue,
-        max_overlap=max_overlap,
-        seed=seed,
-        taken=taken,
-    )
-    total = sum(len(regions) for regions in drawn.values())
-    done = added = 0
-    problems: list[str] = []
-    if not total:
-        problems = [
-            f"{slide.name}: {why}"
-            for slide in slides
-            if (why := explain_no_regions(masks[slide.content_sha256], size=size, mpp=mpp, min_tissue=min_tissue))
-        ]
-    for slide in slides:
-        regions = drawn.get(slide.content_sha256, [])
-        try:
-            added += _store_candidates(workspace, slide, regions, draw, who)
-        except SlideError as error:
-            problems.append(str(error))
-        done += len(regions)
-        progress(done, total, slide.name)
-    return SampleReport(asked=count, drawn=total, added=added, problems=tuple(problems))
-
-
-def _tissue_mask(workspace: Workspace, slide: Slide) -> TissueMask:
-    path = workspace.slides / slide.id / "tissue.png"
-    if not path.is_file():
-        raise InputError(f"{path} is missing: the workspace is damaged. Restore it from a copy.")
-    return TissueMask.from_png_bytes(path.read_bytes())
-
-
-def _regions_of_other_draws(
-    workspace: Workspace, slides: Sequence[Slide], draw: dict[str, float]
-) -> dict[str, list[Region]]:
-    """Return the ROIs that a draw must not overlap, by slide content.
-
-    Those that the same draw made before do not count: it then gives the same ROIs again.
-    """
-    contents = {slide.id: slide.content_sha256 for slide in slides}
-    taken: dict[str, list[Region]] = {}
-    with workspace.reading() as session:
-        for roi in session.exec(select(Roi).where(col(Roi.slide_id).in_(contents))):
-            if roi.mpp is not None and {**roi.draw, "size": roi.size, "mpp": roi.mpp} != draw:
-                region = Region(roi.x, roi.y, roi.size, roi.mpp, roi.tissue_share or 0.0)
-                taken.setdefault(contents[roi.slide_id], []).append(region)
-    return taken
-
-
-def _store_candidates(
-    workspace: Workspace, slide: Slide, regions: Sequence[Region], draw: dict[str, float], who: str
-) -> int:
-    with workspace.reading() as session:
-        known = _known_places(session, slide)
-    fresh = [region for region in regions if (region.x, region.y, region.size, region.mpp) not in known]
-    if not fresh:
-        return 0
-    rows: list[Roi] = []
-    stored = False
-    try:
-        with open_added_slide(slide) as opened:
-            for region in fresh:
-                row = _candidate(slide, region, draw, who)
-                thumbnail = encode_png(opened.read_region(thumbnail_region(region)))
-                write_atomically(workspace.root / (row.thumbnail_path or ""), thumbnail)
-                rows.append(row)
-        with workspace.writing() as session:
-            # Asked again: another process may have drawn the same places meanwhile.
-            known = _known_places(session, slide)
-            added = [row for row in rows if (row.x, row.y, row.size, row.mpp) not in known]
-            session.add_all(added)
-        stored = True
-    finally:
-        if not stored:
-            for row in rows:
-                (workspace.root / (row.thumbnail_path or "")).unlink(missing_ok=True)
-    return len(added)
-
-
-def _candidate(slide: Slide, region: Region, draw: dict[str, float], who: str) -> Roi:
-    identifier = new_id("roi")
-    return Roi(
-        id=identifier,
-        created_by=who,
-        slide_id=slide.id,
-        organ=slide.organ,
-        x=region.x,
-        y=region.y,
-        size=region.size,
-        mpp=region.mpp,
-        magnification=magnification_label(region.mpp),
-        tissue_share=region.tissue_share,
-        draw=draw,
-        thumbnail_path=f"thumbnails/{identifier}.png",
-    )
-
-
-def _known_places(session: Session, slide: Slide) -> set[tuple[int, int, int, float | None]]:
-    places = select(Roi.x, Roi.y, Roi.size, Roi.mpp).where(Roi.slide_id == slide.id)
-    return {(x, y, size, mpp) for x, y, size, mpp in session.exec(places)}
-
-
 @needs(Permission.VIEW_SLIDES)
 def list_rois(
     workspace: Workspace, *, organ: str | None = None, states: Sequence[str] = ("selected",)
 ) -> list[tuple[Roi, Slide]]:
-    """Return ROIs in given states with their slides, by organ, bin and distance to the bin's centre."""
-    query = (
-        select(Roi, Slide)
-        .where(Roi.slide_id == Slide.id, col(Roi.withdrawn_at).is_(None), col(Roi.state).in_(states))
-        .order_by(col(Roi.organ), col(Roi.bin), col(Roi.bin_distance), col(Roi.id))
+    """Return ROIs in given states with their slides, by organ, bin and distance to the bin's centre.
+
+    Within a bin those that show an artefact come last; what has no bin comes first.
+    """
+    query = select(Roi, Slide).where(
+        Roi.slide_id == Slide.id, col(Roi.withdrawn_at).is_(None), col(Roi.state).in_(states)
     )
     if organ is not None:
         query = query.where(Roi.organ == organ_name(organ))
     with workspace.reading() as session:
-        return [(roi, slide) for roi, slide in session.exec(query)]
+        rows = [(roi, slide) for roi, slide in session.exec(query)]
+    return sorted(rows, key=_place_in_list)
+
+
+def _place_in_list(row: tuple[Roi, Slide]) -> tuple[str, int, bool, float, str]:
+    roi, _ = row
+    return (
+        roi.organ,
+        -1 if roi.bin is None else roi.bin,
+        bool(flags_of(roi)),
+        -1.0 if roi.bin_distance is None else roi.bin_distance,
+        roi.id,
+    )
 
 
 @needs(Permission.VIEW_SLIDES)
@@ -423,7 +256,7 @@ def select_across_bins(
         InputError: the organ has no bins yet, or a slide cannot be read (what can be read was selected).
     """
     if per_bin is not None:
-        _check_range("per-bin", per_bin, 1, 1_000)
+        require_range("per-bin", per_bin, 1, 1_000)
     binning = current_binning(workspace, organ)
     if binning is None:
         raise InputError(f"The candidates of {organ_name(organ)} have no bins yet; run 'rois bin' first.")

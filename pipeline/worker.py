@@ -47,7 +47,8 @@ from pipeline.log import scrub_consoles, working_on
 from pipeline.people import actor_of, find_account, system_actor
 from pipeline.progress import Progress
 from pipeline.rechecks import CheckedItem, check_again, items_to_check
-from pipeline.rois import sample_candidates, select_across_bins
+from pipeline.rois import select_across_bins
+from pipeline.sampling import sample_candidates
 from pipeline.seed_holds import JOB_HOLDER
 from pipeline.slide_tables import add_slides_from_table
 from pipeline.troubles import Trouble, trouble_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,9 @@ from curator_app.cli._output import (
     to_stderr,
 )
 
+if TYPE_CHECKING:
+    from pipeline.sampling import SampleReport
+
 rois_app = typer.Typer(help="Regions of interest: candidates, bins, selection.", no_args_is_help=True)
 
 OrganOption = Annotated[str, typer.Option(help="Organ whose slides or candidates to take.")]
@@ -31,16 +34,24 @@ def sample(
     organ: OrganOption,
     count: Annotated[int, typer.Option(help="How many candidates.")],
     size: Annotated[int, typer.Option(help="Side in output pixels.")] = 1024,
-    magnification: Annotated[float, typer.Option(help="20 (0.5 µm/px), 5 (2), 2.5 (4) or between.")] = 20.0,
+    magnification: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="20 (0.5 µm/px), 5 (2), 2.5 (4) or between; several with their shares: 20:0.6. [default: 20]"
+        ),
+    ] = None,
     min_tissue: Annotated[float, typer.Option(help="Smallest share of tissue, 0 to 1.")] = 0.5,
     max_overlap: Annotated[float, typer.Option(help="Largest share that two candidates may have in common.")] = 0.25,
     seed: SeedOption = 0,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw candidates at random on tissue. Fewer than asked is no error; the count is printed."""
+    """Draw candidates at random on tissue, spread over studies and slides, and flag the artefacts they show.
+
+    Fewer than asked is no error: what is missing and why is printed, by magnification, study and slide.
+    """
     with opened_workspace(workspace) as opened:
-        from pipeline.rois import sample_candidates
+        from pipeline.sampling import sample_candidates
 
         with progress_bar("Drawing candidates") as progress:
             report = sample_candidates(
@@ -48,7 +59,7 @@ def sample(
                 organ=organ,
                 count=count,
                 size=size,
-                magnification=magnification,
+                magnifications=_magnifications(magnification or ["20"]),
                 min_tissue=min_tissue,
                 max_overlap=max_overlap,
                 seed=seed,
@@ -63,16 +74,48 @@ def sample(
                     "asked": report.asked,
                     "drawn": report.drawn,
                     "added": report.added,
+                    "flagged": report.flagged,
                     "problems": report.problems,
+                    "parts": [asdict(part) for part in report.parts],
                 }
             )
         else:
-            print_text(f"{report.drawn} candidates drawn of {report.asked} asked, {report.added} new.")
+            _print_report(report)
         if 0 < report.drawn < report.asked:
             to_stderr("No more fit: for more, lower --min-tissue or --size, raise --max-overlap, or add slides.")
         if report.drawn == 0:
             to_stderr("No candidate fits: lower --min-tissue or --size, or raise --max-overlap.")
             raise typer.Exit(EXIT_NOTHING_USABLE)
+
+
+def _magnifications(given: list[str]) -> list[tuple[float, float]]:
+    """Read `20:0.6`, or `20` alone: without shares all magnifications have the same."""
+    from pipeline.errors import InputError
+
+    parts = [one.partition(":") for one in given]
+    if len({bool(colon) for _, colon, _ in parts}) > 1:
+        raise InputError(
+            "--magnification: give each of them a share, such as 20:0.6, or none of them. Nothing was changed."
+        )
+    try:
+        return [(float(value), float(share) if colon else 1 / len(parts)) for value, colon, share in parts]
+    except ValueError:
+        raise InputError(
+            f"--magnification {' '.join(given)}: write 20, or with its share 20:0.6. Nothing was changed."
+        ) from None
+
+
+def _print_report(report: SampleReport) -> None:
+    flagged = f", {report.flagged} of them show an artefact" if report.flagged else ""
+    print_text(f"{report.drawn} candidates drawn of {report.asked} asked, {report.added} new{flagged}.")
+    if len(totals := report.by_magnification()) > 1:
+        print_text("; ".join(f"{number:g}×: {drawn} of {asked}" for number, asked, drawn in totals) + ".")
+    if lacking := [part for part in report.parts if part.why]:
+        print_table(
+            "Fewer than an equal part",
+            ("×", "study", "slide", "part", "drawn", "why"),
+            [(f"{one.magnification:g}", one.study, one.slide, one.asked, one.drawn, one.why) for one in lacking],
+        )
 
 
 EncoderOption = Annotated[str | None, typer.Option(help="Encoder; the settings' where not given.")]
@@ -202,6 +245,7 @@ def _as_dict(roi: Any, slide: Any, held: Any) -> dict[str, Any]:
         "resolution": roi.mpp,
         "magnification": roi.magnification,
         "tissue_share": roi.tissue_share,
+        "flags": roi.flags,
         "bin": None if roi.bin is None else roi.bin + 1,
         "image": roi.image_path,
         "within": list(held.within),
@@ -218,10 +262,12 @@ def list_(
 ) -> None:
     """List selected ROIs, or the candidates (x, y in level-0 pixels, resolution in µm per pixel, bins from 1).
 
-    --json also names for each the listed ROIs that it lies within and those that it holds.
+    --json also names for each the listed ROIs that it lies within and those that it holds. Those that show an artefact
+    come last of their bin.
     """
     with opened_workspace(workspace) as opened:
         from pipeline.containment import containment
+        from pipeline.roi_flags import flags_of
         from pipeline.rois import list_rois
 
         rows = list_rois(opened, organ=organ, states=("candidate",) if candidates else ("selected",))
@@ -234,7 +280,7 @@ def list_(
         else:
             print_table(
                 f"{len(rows)} {what}",
-                ("id", "organ", "slide", "x", "y", "size", "µm/px", "bin"),
+                ("id", "organ", "slide", "x", "y", "size", "µm/px", "bin", "artefacts"),
                 [
                     (
                         roi.id,
@@ -245,6 +291,7 @@ def list_(
                         roi.size,
                         roi.mpp,
                         None if roi.bin is None else roi.bin + 1,
+                        ", ".join(flags_of(roi)),
                     )
                     for roi, slide in rows
                 ],

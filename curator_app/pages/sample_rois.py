@@ -9,6 +9,7 @@ from curator_app.job_progress import start_job, watch_jobs
 from curator_app.layout import choose_organ, empty_state, key_label, organ_words, page_head
 from curator_app.pages._bin_numbers import show_numbers
 from curator_app.pages._bin_quotas import progress_bars, quota_popover
+from curator_app.pages._draw_candidates import draw_candidates
 from curator_app.pages._pick_candidates import MAP_OR_GRID, PICK_KEYS, map_or_grid, pick_candidates
 from curator_app.session import workspace
 from evaluation.stains import NORMALISATIONS
@@ -17,9 +18,6 @@ from pipeline.bins import DEFAULT_BINS
 from pipeline.encoders import known_encoders
 from pipeline.ingest import list_slides
 from pipeline.rois import current_binning, list_rois
-
-MAGNIFICATIONS = (20.0, 10.0, 5.0, 2.5, 40.0)
-SIZES = (1024, 512, 256, 2048)
 
 _KEYS = (
     *PICK_KEYS,
@@ -40,7 +38,7 @@ def show() -> None:
     binning = current_binning(workspace(), organ)
     rows = list_rois(workspace(), organ=organ, states=("candidate", "selected", "rejected"))
     with bar_row:
-        _draw_popover(organ)
+        draw_candidates(organ, key=_popover_key("draw"), close=_close_popovers)
         if rows:
             _bin_popover(organ)
         if binning is not None:
@@ -66,30 +64,6 @@ def show() -> None:
         )
         return
     pick_candidates(organ, binning, rows, sheets)
-
-
-def _draw_popover(organ: str) -> None:
-    with st.popover("Draw candidates", key=_popover_key("draw")), st.form("draw_form", border=False):
-        st.caption(f"Random fields on the tissue of all slides of {organ_words(organ)}.")
-        left, right = st.columns(2)
-        count = left.number_input("Candidates", min_value=1, max_value=20_000, value=400, step=50)
-        seed = right.number_input("Random seed", min_value=0, max_value=2**31 - 1, value=0)
-        magnification = left.selectbox("Magnification", MAGNIFICATIONS, format_func=lambda m: f"{m:g}×")
-        size = right.selectbox("Side (px)", SIZES)
-        min_tissue = left.number_input("Least tissue (%)", min_value=0, max_value=100, value=50, step=5)
-        overlap = right.number_input("Most overlap (%)", min_value=0, max_value=99, value=25, step=5)
-        if st.form_submit_button("Draw", type="primary"):
-            start_job(
-                "sample",
-                organ=organ,
-                count=count,
-                size=size,
-                magnification=magnification,
-                min_tissue=min_tissue / 100,
-                max_overlap=overlap / 100,
-                seed=seed,
-            )
-            _close_popovers()
 
 
 def _bin_popover(organ: str) -> None:

@@ -48,7 +48,9 @@ class Backend(Protocol):
         ...
 
     def read_region(self, location: tuple[int, int], level: int, size: tuple[int, int]) -> Image.Image:
-        """Return an RGBA image of `size` pixels of a level; `location` is in level-0 pixels.
+        """Return an RGBA image of `size` pixels of a level, or RGB where all is opaque.
+
+        `location` is in level-0 pixels.
 
         Raises:
             ReadError: the file cannot be read there.
@@ -93,7 +95,11 @@ class DeepZoomSource:
         self.level_dimensions = backend.level_dimensions
         self.level_downsamples = backend.level_downsamples
         self.properties = backend.properties
-        self.read_region = backend.read_region
+        self._backend = backend
+
+    def read_region(self, location: tuple[int, int], level: int, size: tuple[int, int]) -> Image.Image:
+        """See `Backend.read_region`; always RGBA, which the generator takes apart."""
+        return self._backend.read_region(location, level, size).convert("RGBA")
 
     def get_best_level_for_downsample(self, downsample: float) -> int:
         """Return the coarsest level that is at least as fine as `downsample`, as OpenSlide does."""

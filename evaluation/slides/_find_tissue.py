@@ -31,6 +31,9 @@ _MIN_PIECE_MM2 = 0.02
 """Smaller pieces are dust or debris: 0.02 mm² is a field of 140 µm."""
 
 _MIN_INK_MM2 = 0.01
+_MIN_INK_SHARE = 0.05
+"""Smaller pieces of ink are dark nuclei or dust: 0.01 mm² is a spot of 110 µm; 5 % of a small field."""
+
 _INK_MARGIN_UM = 40.0
 _INK_DENSITY = 0.6
 """Optical density (natural logarithm) from which a pixel may be marker ink: 55 % of light passes."""
@@ -80,17 +83,17 @@ def tissue_of_image(image: NDArray[np.uint8], mpp: float) -> NDArray[np.bool_]:
     """
     from scipy import ndimage
 
-    density = _optical_density(image)
+    density = optical_density(image)
     smooth = ndimage.gaussian_filter(density, sigma=(0.7, 0.7, 0.0))
     spread = smooth.max(axis=2) - smooth.min(axis=2)
     stained = spread > np.clip(_otsu(spread), COLOUR_FLOOR, COLOUR_CEILING)
-    ink = _ink(smooth, mpp)
+    ink = ink_of_density(smooth, mpp, margin_um=_INK_MARGIN_UM)
     closed = _close(stained & ~ink, round(_CLOSE_UM / mpp))
     filled = _fill_holes(closed, _pixels(_MAX_HOLE_MM2, mpp)) & ~ink
     return _drop_small(filled, _pixels(_MIN_PIECE_MM2, mpp))
 
 
-def _optical_density(image: NDArray[np.uint8]) -> NDArray[np.float32]:
+def optical_density(image: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Natural-logarithm optical density (height, width, 3) relative to the slide's bare glass."""
     bright = image.min(axis=2) >= _GLASS_LEVEL
     if bright.any():
@@ -108,7 +111,14 @@ def _otsu(values: NDArray[np.float32]) -> float:
     return float(threshold_otsu(values)) if values.max() > values.min() else float(values.flat[0])
 
 
-def _ink(density: NDArray[np.float32], mpp: float) -> NDArray[np.bool_]:
+def ink_of_density(density: NDArray[np.float32], mpp: float, *, margin_um: float) -> NDArray[np.bool_]:
+    """Return a bool mask (height, width) of blue, green and black marker ink, grown by a margin.
+
+    Args:
+        density: optical density (height, width, 3), a little smoothed.
+        mpp: micrometres per pixel.
+        margin_um: micrometres by which the ink is grown to all sides.
+    """
     red, green, blue = density[..., 0], density[..., 1], density[..., 2]
     darkest = density.max(axis=2)
     dark = darkest > _INK_DENSITY
@@ -116,8 +126,8 @@ def _ink(density: NDArray[np.float32], mpp: float) -> NDArray[np.bool_]:
     green_ink = dark & (green < _GREEN_RATIO * red) & (green < blue)
     lightest = density.min(axis=2)
     black_ink = (lightest > _BLACK_DENSITY) & (darkest - lightest < _BLACK_SPREAD * darkest)
-    ink = _drop_small(blue_ink | green_ink | black_ink, _pixels(_MIN_INK_MM2, mpp))
-    return _dilate(ink, round(_INK_MARGIN_UM / mpp))
+    least = min(_pixels(_MIN_INK_MM2, mpp), max(1, round(_MIN_INK_SHARE * darkest.size)))
+    return _dilate(_drop_small(blue_ink | green_ink | black_ink, least), round(margin_um / mpp))
 
 
 def _pixels(area_mm2: float, mpp: float) -> int:

@@ -33,13 +33,15 @@ def sample_regions(
     max_overlap: float = 0.25,
     seed: int = 0,
     taken: Mapping[str, Sequence[Region]] | None = None,
+    studies: Mapping[str, str] | None = None,
 ) -> dict[str, list[Region]]:
-    """Draw regions at random positions on tissue, slide by slide in turn.
+    """Draw regions at random positions on tissue, study by study and within a study slide by slide in turn.
 
-    Each next region comes from the slide that has fewest so far, as far as its tissue allows; within a slide
-    every position with enough tissue is equally likely. One seed gives one draw, whatever the order of
-    `masks`; a slide's own sequence does not depend on the other slides. Fewer regions than asked is a result,
-    not an error; `explain_no_regions` says why a slide gave none.
+    Each next region comes from the study that has fewest so far, and there from the slide that has fewest, as far
+    as their tissue allows: what one cannot give, the others do. Within a slide every position with enough tissue is
+    equally likely. One seed gives one draw, whatever the order of `masks`; a slide's own sequence does not depend
+    on the other slides. Fewer regions than asked is a result, not an error; `explain_no_regions` says why a slide
+    gave none.
 
     Args:
         masks: tissue by slide id.
@@ -49,8 +51,9 @@ def sample_regions(
         min_tissue: least share (0 to 1) of a region on tissue.
         max_overlap: largest `overlap_share` of two regions of a slide (0 to 1).
         seed: any integer.
-        taken: regions that exist already, by slide id; they count for overlap, and those of the same field of
-            view also for the turn.
+        taken: regions that exist already, by slide id; those of the same resolution or field of view count for
+            overlap, those of the same field of view also for the turn.
+        studies: the study of each slide id; slides that are not named in it make one study of their own.
 
     Returns:
         Regions by slide id, in the order drawn; every id of `masks` is a key. All lie inside their slide.
@@ -58,29 +61,91 @@ def sample_regions(
     Raises:
         ValueError: an argument is out of range.
     """
-    _check_arguments(count, size, mpp, min_tissue, max_overlap)
-    taken = taken or {}
-    rng = np.random.default_rng([abs(seed), int(seed < 0)])
-    names = sorted(masks)
-    turn = {name: int(place) for name, place in zip(names, rng.permutation(len(names)), strict=True)}
-    held = {name: sum(_same_field(region, size, mpp) for region in taken.get(name, ())) for name in names}
+    drawn, _ = draw_in_turn(
+        masks,
+        count=count,
+        size=size,
+        mpp=mpp,
+        min_tissue=min_tissue,
+        max_overlap=max_overlap,
+        seed=seed,
+        taken=taken or {},
+        studies=studies or {},
+        elsewhere={},
+    )
+    return drawn
+
+
+def draw_in_turn(
+    masks: Mapping[str, TissueMask],
+    *,
+    count: int,
+    size: int,
+    mpp: float,
+    min_tissue: float,
+    max_overlap: float,
+    seed: int,
+    taken: Mapping[str, Sequence[Region]],
+    studies: Mapping[str, str],
+    elsewhere: Mapping[str, int],
+) -> tuple[dict[str, list[Region]], set[str]]:
+    """Draw as `sample_regions` does, and say which slides could give no more.
+
+    `elsewhere` counts regions of other fields of view by slide id: they decide between slides, and between studies,
+    that have equally many.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    check_arguments(count, size, mpp, min_tissue, max_overlap)
+    names = turns_of(masks, seed)
     draws = {
         name: _draw(masks[name], size, mpp, min_tissue, max_overlap, _slide_rng(seed, name), taken.get(name, ()))
         for name in names
         if not _too_fine(masks[name], mpp)
     }
-    drawn: dict[str, list[Region]] = {name: [] for name in names}
-    open_names = set(draws)
+    held = {name: sum(_same_field(region, size, mpp) for region in taken.get(name, ())) for name in names}
+    drawn: dict[str, list[Region]] = {name: [] for name in sorted(masks)}
     remaining = count
-    while remaining and open_names:
-        name = min(open_names, key=lambda name: (held[name] + len(drawn[name]), turn[name]))
+    turns = _turns(draws, names, held, studies, elsewhere)
+    while remaining and (name := next(turns, None)) is not None:
         region = next(draws[name], None)
         if region is None:
-            open_names.remove(name)
+            del draws[name]
         else:
             drawn[name].append(region)
+            held[name] += 1
             remaining -= 1
-    return drawn
+    return drawn, set(masks) - set(draws)
+
+
+def turns_of(masks: Mapping[str, TissueMask], seed: int) -> list[str]:
+    """Return the slide ids in the order in which they have their first turn, which depends on the seed alone."""
+    rng = np.random.default_rng([abs(seed), int(seed < 0)])
+    names = sorted(masks)
+    places = rng.permutation(len(names))
+    return [name for _, name in sorted(zip(places.tolist(), names, strict=True))]
+
+
+def _turns(
+    still: Mapping[str, object],
+    names: Sequence[str],
+    held: Mapping[str, int],
+    studies: Mapping[str, str],
+    elsewhere: Mapping[str, int],
+) -> Iterator[str]:
+    """Yield whose turn it is, as long as any id is in `still`; `held` counts what each slide has by then."""
+    members: dict[str | None, list[str]] = {}
+    for name in names:
+        members.setdefault(studies.get(name), []).append(name)
+
+    def has(slides: Sequence[str]) -> tuple[int, int]:
+        return sum(held[name] for name in slides), sum(elsewhere.get(name, 0) for name in slides)
+
+    # Of equals the first counts: studies and slides stand in the order of their first turn.
+    while open_studies := [slides for slides in members.values() if any(name in still for name in slides)]:
+        study = min(open_studies, key=has)
+        yield min((name for name in study if name in still), key=lambda name: has([name]))
 
 
 def explain_no_regions(
@@ -91,7 +156,7 @@ def explain_no_regions(
     Raises:
         ValueError: an argument is out of range.
     """
-    _check_arguments(0, size, mpp, min_tissue, 1.0)
+    check_arguments(0, size, mpp, min_tissue, 1.0)
     if _too_fine(mask, mpp):
         return f"its {mask.slide_mpp:.4g} µm/px are coarser than the {mpp:g} µm/px asked for"
     side = _side(size, mpp, mask.slide_mpp)
@@ -155,15 +220,38 @@ def _draw(
     """Yield regions of one slide until no position is left that respects tissue and overlap."""
     side = _side(size, mpp, mask.slide_mpp)
     xs, ys, shares = _random_positions(mask, side, min_tissue, rng)
+    free = _FreePositions(xs, ys, side, max_overlap)
     for region in taken:
-        other_side = _side(region.size, region.mpp, mask.slide_mpp)
-        apart = _apart(xs, ys, side, region.x, region.y, other_side, max_overlap)
-        xs, ys, shares = xs[apart], ys[apart], shares[apart]
-    while xs.size:
-        x, y = int(xs[0]), int(ys[0])
-        yield Region(x=x, y=y, size=size, mpp=mpp, tissue_share=float(shares[0]))
-        apart = _apart(xs, ys, side, x, y, side, max_overlap)
-        xs, ys, shares = xs[apart], ys[apart], shares[apart]
+        if _competes(region, size, mpp):
+            free.take(region.x, region.y, _side(region.size, region.mpp, mask.slide_mpp))
+    for at in range(xs.size):
+        if free.holds(at):
+            x, y = int(xs[at]), int(ys[at])
+            free.take(x, y, side)
+            yield Region(x=x, y=y, size=size, mpp=mpp, tissue_share=float(shares[at]))
+
+
+class _FreePositions:
+    """Which of n squares of one side still keep the limit on overlap with everything that was taken."""
+
+    def __init__(self, xs: NDArray[np.int64], ys: NDArray[np.int64], side: float, max_overlap: float) -> None:
+        order = np.argsort(ys, kind="stable")
+        # By row, so that only the few that can touch a square at all are compared with it.
+        self._xs, self._ys = xs[order], ys[order]
+        self._place = np.empty_like(order)
+        self._place[order] = np.arange(order.size)
+        self._free = np.ones(order.size, dtype=bool)
+        self._side = side
+        self._max_overlap = max_overlap
+
+    def holds(self, index: int) -> bool:
+        """Whether the square of this index is still free."""
+        return bool(self._free[self._place[index]])
+
+    def take(self, x: int, y: int, side: float) -> None:
+        """Take a square: what overlaps it too much is free no longer."""
+        rows = slice(*np.searchsorted(self._ys, (y - self._side, y + side), side="left"))
+        self._free[rows] &= _apart(self._xs[rows], self._ys[rows], self._side, x, y, side, self._max_overlap)
 
 
 def _apart(
@@ -237,13 +325,23 @@ def _too_fine(mask: TissueMask, mpp: float) -> bool:
     return mpp < mask.slide_mpp * (1 - TOLERANCE)
 
 
+def _competes(region: Region, size: int, mpp: float) -> bool:
+    """Whether a region counts for overlap: a field of low magnification may lie over one of high magnification."""
+    return _same_field(region, size, mpp) or abs(region.mpp - mpp) <= TOLERANCE * mpp
+
+
 def _same_field(region: Region, size: int, mpp: float) -> bool:
     """Whether a region shows a field of view of about the same width."""
     wanted = size * mpp
     return abs(region.size * region.mpp - wanted) <= TOLERANCE * wanted
 
 
-def _check_arguments(count: int, size: int, mpp: float, min_tissue: float, max_overlap: float) -> None:
+def check_arguments(count: int, size: int, mpp: float, min_tissue: float, max_overlap: float) -> None:
+    """Refuse what no draw can be made of.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
     if count < 0:
         raise ValueError(f"count {count} must not be negative")
     if size < 1:

@@ -18,6 +18,7 @@ from evaluation.slides._backend import Backend, DeepZoomSource, ReadError
 from evaluation.slides._files import primary_file
 from evaluation.slides._opening import open_backend
 from evaluation.slides._resolution import TOLERANCE, decide_resolution
+from evaluation.slides._tiff_tiles import read_straight
 from evaluation.slides._types import Level, Region, SlideError, SlideInfo
 
 DEEP_ZOOM_TILE_SIZE = 254
@@ -159,11 +160,13 @@ class Slide:
             SlideError: the file cannot be read there.
         """
         try:
-            rgba = self._backend.read_region((x, y), level, (width, height))
+            read = self._backend.read_region((x, y), level, (width, height))
         except ReadError as error:
             raise self._unreadable(error) from error
-        image = Image.new("RGB", rgba.size, "white")
-        image.paste(rgba, mask=rgba.getchannel("A"))
+        if read.mode == "RGB":
+            return read
+        image = Image.new("RGB", read.size, "white")
+        image.paste(read, mask=read.getchannel("A"))
         return image
 
     def _unreadable(self, error: Exception) -> SlideError:
@@ -206,6 +209,10 @@ class Slide:
     def _read_block(self, level: int, x: float, y: float, width: int, height: int, scale: float) -> NDArray[np.uint8]:
         """Resample one block; `x` and `y` are pixels of the level."""
         downsample = self._info.levels[level].downsample
+        if scale == 1.0 and x.is_integer() and y.is_integer():
+            # The level's own pixels: resampling would give the same ones.
+            own = self.read_level(round(x * downsample), round(y * downsample), level, width, height)
+            return np.asarray(own, dtype=np.uint8)
         margin = math.ceil(_RESAMPLING_SUPPORT * max(1.0, scale)) + 1
         # Start on a whole pixel of the level, so that OpenSlide itself does not interpolate.
         first_x, first_y = math.floor(x) - margin, math.floor(y) - margin
@@ -233,7 +240,7 @@ def open_slide(path: Path, *, mpp: float | None = None) -> Slide:
         SlideError: it does not open, is too large, or its resolution is missing, absurd or contradicted.
     """
     file = primary_file(path)
-    backend = open_backend(path, file)
+    backend = read_straight(open_backend(path, file), file)
     try:
         properties = dict(backend.properties)
         resolution = decide_resolution(path, properties, mpp)

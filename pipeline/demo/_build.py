@@ -24,7 +24,8 @@ from pipeline.ingest import SlideMetadata, add_slides, list_organs, list_slides
 from pipeline.progress import Progress, silent
 from pipeline.releases import build_release, list_releases
 from pipeline.review import approve_passed
-from pipeline.rois import current_binning, list_rois, sample_candidates, select_across_bins
+from pipeline.rois import current_binning, list_rois, select_across_bins
+from pipeline.sampling import sample_candidates
 from pipeline.seeds import SeedText, list_seeds, save_seed
 from pipeline.settings import SETTINGS_FILE
 from pipeline.variants import choose_models, generate_items, pending_seeds
@@ -180,7 +181,7 @@ def _sample_and_select(workspace: Workspace, organ: str, who: str, progress: Pro
             workspace,
             organ=organ,
             count=draw.count,
-            magnification=draw.magnification,
+            magnifications=[(draw.magnification, 1.0)],
             max_overlap=0.25 if draw.magnification == 20 else 0.6,
             who=who,
             progress=progress,

@@ -15,7 +15,8 @@ from curator_app.drafts import DraftStore
 from pipeline.bins import bin_candidates
 from pipeline.ingest import add_slides
 from pipeline.people import end_sessions_of, find_account, invite, list_own_sessions, reset_link
-from pipeline.rois import list_rois, sample_candidates, select_across_bins
+from pipeline.rois import list_rois, select_across_bins
+from pipeline.sampling import sample_candidates
 from pipeline.workspace import Workspace
 from tests.curator_app.looks import AT_REST, clipped_texts, unnamed_controls
 from tests.curator_app.served import Served, serving

@@ -31,7 +31,8 @@ from pipeline.leases import lease_roi
 from pipeline.people import end_sessions_of, invite
 from pipeline.permissions import Permission, Role
 from pipeline.releases import build_release
-from pipeline.rois import list_rois, sample_candidates, select_roi
+from pipeline.rois import list_rois, select_roi
+from pipeline.sampling import sample_candidates
 from pipeline.seeds import list_seeds
 from pipeline.workspace import Workspace
 from tests.curator_app.filled import approve_all, fill_with_items

@@ -21,7 +21,8 @@ from pipeline.ingest import SlideMetadata, add_slides
 from pipeline.people import add_account, close_account, invite
 from pipeline.releases import build_release
 from pipeline.review import decide, list_items
-from pipeline.rois import list_rois, sample_candidates, select_roi
+from pipeline.rois import list_rois, select_roi
+from pipeline.sampling import sample_candidates
 from pipeline.seeds import SeedText, list_seeds, save_seed
 from pipeline.workspace import Workspace
 from tests.curator_app.filled import fill_with_items

@@ -82,6 +82,7 @@ def test_more_than_one_fault_is_listed() -> None:
     [
         ("add_slides", {"added": ["a", "b"], "problems": ["c.svs: is cut off."]}, "2 added, 1 refused"),
         ("sample", {"asked": 9, "drawn": 5, "added": 5, "problems": []}, "5 drawn of 9 asked for"),
+        ("sample", {"asked": 9, "drawn": 9, "added": 9, "flagged": 2, "problems": []}, "2 show an artefact"),
         ("sample", {"asked": 9, "drawn": 5, "added": 2, "problems": []}, "3 of them were there before"),
         ("embed", {"candidates": 9, "embedded": 4}, "4 of 9 candidates embedded now"),
         ("bin", {"bins": 3, "sizes": [4, 2, 1]}, "3 bins of 7 candidates"),

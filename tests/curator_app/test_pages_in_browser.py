@@ -17,7 +17,8 @@ from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 
 from pipeline.bins import bin_candidates
 from pipeline.ingest import add_slides, list_slides
-from pipeline.rois import get_roi, list_rois, reject_roi, sample_candidates, select_across_bins
+from pipeline.rois import get_roi, list_rois, reject_roi, select_across_bins
+from pipeline.sampling import sample_candidates
 from pipeline.seeds import SeedText, list_seeds, save_seed
 from pipeline.workspace import Workspace
 from tests.curator_app.looks import AT_REST, broken_pictures, clipped_texts, press, unnamed_controls

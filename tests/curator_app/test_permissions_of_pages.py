@@ -18,7 +18,8 @@ from pipeline.people import accounts_exist, actor_of, add_account, find_account,
 from pipeline.permissions import Actor, Role
 from pipeline.releases import build_release
 from pipeline.review import REVIEWABLE, decide, list_items
-from pipeline.rois import list_rois, sample_candidates, select_across_bins
+from pipeline.rois import list_rois, select_across_bins
+from pipeline.sampling import sample_candidates
 from pipeline.seeds import list_seeds
 from pipeline.slide_edits import withdraw_slide
 from pipeline.workspace import Workspace

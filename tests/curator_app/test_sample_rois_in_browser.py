@@ -12,7 +12,8 @@ from pipeline.audit import EventFilter, list_events
 from pipeline.bin_sheets import list_bins
 from pipeline.bins import bin_candidates
 from pipeline.ingest import add_slides
-from pipeline.rois import get_roi, list_rois, sample_candidates, select_across_bins
+from pipeline.rois import get_roi, list_rois, select_across_bins
+from pipeline.sampling import sample_candidates
 from pipeline.workspace import Workspace
 from tests.curator_app.looks import broken_pictures, clipped_texts, press, unnamed_controls
 from tests.curator_app.served import Served, serving

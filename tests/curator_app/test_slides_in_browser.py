@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from pipeline.ingest import add_slides, list_slides
-from pipeline.rois import list_rois, sample_candidates, select_roi
+from pipeline.rois import list_rois, select_roi
+from pipeline.sampling import sample_candidates
 from pipeline.workspace import Workspace
 from tests.curator_app.served import serving
 from tests.curator_app.test_pages_in_browser import go, visit, wait_for_picture

@@ -21,7 +21,8 @@ from db.tables import AccountSession, Slide
 from pipeline.audit import verify_trail
 from pipeline.ingest import add_slides
 from pipeline.people._sessions import TOUCH_INTERVAL
-from pipeline.rois import list_rois, sample_candidates, select_roi
+from pipeline.rois import list_rois, select_roi
+from pipeline.sampling import sample_candidates
 from pipeline.seeds import list_seeds
 from pipeline.troubles import not_needed
 from pipeline.workspace import Workspace, create_workspace

@@ -16,7 +16,8 @@ from db.tables import AuditEvent, Roi
 from pipeline.drawn_rois import draw_roi
 from pipeline.ingest import add_slides, list_slides
 from pipeline.roi_exchange import export_geojson
-from pipeline.rois import list_rois, sample_candidates
+from pipeline.rois import list_rois
+from pipeline.sampling import sample_candidates
 from tests.curator_app.served import Served, serving
 from tests.curator_app.test_pages_in_browser import go, visit, wait_for_picture
 from tests.databases import new_workspace

@@ -13,7 +13,8 @@ from curator_app.identity import Access, secret_key
 from pipeline.ingest import add_slides
 from pipeline.people._accounts import store_account
 from pipeline.review import REVIEWABLE, list_items
-from pipeline.rois import list_rois, sample_candidates, select_roi
+from pipeline.rois import list_rois, select_roi
+from pipeline.sampling import sample_candidates
 from pipeline.seeds import SeedText, save_seed
 from pipeline.settings import SETTINGS_FILE
 from pipeline.variants import choose_models, generate_items

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from pipeline.ingest import SlideMetadata, add_slides
-from pipeline.rois import list_rois, sample_candidates, select_roi
+from pipeline.rois import list_rois, select_roi
+from pipeline.sampling import sample_candidates
 from pipeline.seeds import import_seeds
 from pipeline.workspace import Workspace
 from tests.databases import new_workspace

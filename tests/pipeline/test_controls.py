@@ -11,7 +11,8 @@ from pipeline.controls import NoControlError, control_roi
 from pipeline.errors import NotFoundError
 from pipeline.ingest import SlideMetadata, add_slides, list_slides
 from pipeline.permissions import Actor, Role
-from pipeline.rois import list_rois, sample_candidates
+from pipeline.rois import list_rois
+from pipeline.sampling import sample_candidates
 from pipeline.slide_edits import edit_slide
 from pipeline.workspace import Workspace
 from tests.pipeline.conftest import METADATA, draw_slide
@@ -74,7 +75,7 @@ def test_why_there_is_none_is_said(study: Workspace) -> None:
     slides = {slide.name: slide.id for slide in list_slides(study)}
     with pytest.raises(NotFoundError):
         control_roi(study, "roi_none")
-    sample_candidates(study, organ="liver", count=4, size=64, magnification=10, who="test")
+    sample_candidates(study, organ="liver", count=4, size=64, magnifications=[(10.0, 1.0)], who="test")
     coarse = {slide.name: roi.id for roi, slide in list_rois(study, states=("candidate",)) if roi.mpp == 1.0}
     if "treated.tiff" in coarse and not {"a-control.tiff", "b-control.tiff"} & set(coarse):
         with pytest.raises(NoControlError, match="no ROI of liver at 10x"):

@@ -9,7 +9,8 @@ import pytest
 from pipeline.bins import bin_candidates
 from pipeline.diversity import measure_diversity
 from pipeline.ingest import SlideMetadata, add_slides
-from pipeline.rois import list_rois, sample_candidates, select_across_bins
+from pipeline.rois import list_rois, select_across_bins
+from pipeline.sampling import sample_candidates
 from pipeline.selection import diversity_text
 from pipeline.workspace import Workspace
 

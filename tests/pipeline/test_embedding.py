@@ -16,7 +16,7 @@ from pipeline.embedding import candidates_of, embed_candidates, embed_organ, sto
 from pipeline.encoders import known_encoders, load_encoder
 from pipeline.errors import InputError
 from pipeline.health import check_workspace
-from pipeline.rois import sample_candidates
+from pipeline.sampling import sample_candidates
 from pipeline.similar import more_like
 from pipeline.workspace import Workspace
 

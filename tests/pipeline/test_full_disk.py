@@ -19,7 +19,8 @@ from pipeline.backup import restore_backup, write_backup
 from pipeline.errors import InputError
 from pipeline.health import check_workspace
 from pipeline.ingest import add_slides
-from pipeline.rois import list_rois, sample_candidates, select_roi
+from pipeline.rois import list_rois, select_roi
+from pipeline.sampling import sample_candidates
 from pipeline.seeds import SeedText, list_seeds, save_seed
 from pipeline.workspace import DATABASE_FILE, Workspace, create_workspace, open_workspace
 from tests.pipeline.conftest import METADATA

@@ -13,7 +13,8 @@ from pipeline.audit import verify_trail
 from pipeline.ingest import add_slides
 from pipeline.jobs import job_status, submit
 from pipeline.review import list_items
-from pipeline.rois import list_rois, sample_candidates, select_roi
+from pipeline.rois import list_rois, select_roi
+from pipeline.sampling import sample_candidates
 from pipeline.seeds import SeedText, list_seeds, save_seed
 from pipeline.workspace import Workspace, create_workspace
 from tests.databases import URL_VARIABLE

@@ -14,7 +14,8 @@ from pipeline.job_costs import job_cost
 from pipeline.jobs import submit
 from pipeline.releases import build_release
 from pipeline.review import approve_passed, list_items
-from pipeline.rois import list_rois, sample_candidates, select_roi
+from pipeline.rois import list_rois, select_roi
+from pipeline.sampling import sample_candidates
 from pipeline.seeds import SeedText, save_seed
 from pipeline.variants import choose_models, generate_items
 from pipeline.workspace import DATABASE_FILE, Workspace, create_workspace, open_workspace

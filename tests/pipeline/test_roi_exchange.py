@@ -17,7 +17,8 @@ from pipeline.errors import InputError, NotFoundError
 from pipeline.ingest import add_slides, list_slides
 from pipeline.roi_exchange import export_geojson, import_geojson, read_file
 from pipeline.roi_geojson import as_geojson, read_geojson
-from pipeline.rois import list_rois, reject_roi, sample_candidates
+from pipeline.rois import list_rois, reject_roi
+from pipeline.sampling import sample_candidates
 from pipeline.workspace import Workspace
 from tests.databases import new_workspace
 from tests.pipeline.conftest import METADATA
@@ -46,7 +47,7 @@ def _take(workspace: Workspace, data: bytes, **more: Any) -> Any:
 
 
 def test_out_and_in_again_is_the_same(with_rois: Workspace, drawn_slides: list[Path], tmp_path: Path) -> None:
-    sample_candidates(with_rois, organ="liver", count=4, size=40, magnification=7.3, who="test")
+    sample_candidates(with_rois, organ="liver", count=4, size=40, magnifications=[(7.3, 1.0)], who="test")
     candidate = list_rois(with_rois, states=("candidate",))[0][0]
     reject_roi(with_rois, candidate.id, who="test")
     other = new_workspace(tmp_path / "other")

@@ -11,13 +11,14 @@ import pytest
 from PIL import Image
 
 from evaluation.slides import SlideError
-from pipeline import rois
+from pipeline import rois, sampling
 from pipeline.bins import bin_candidates
 from pipeline.errors import InputError
 from pipeline.ingest import add_slides
 from pipeline.roi_images import open_added_slide
 from pipeline.roi_import import ROI_COLUMNS, import_rois
-from pipeline.rois import list_rois, sample_candidates, select_across_bins, select_roi
+from pipeline.rois import list_rois, select_across_bins, select_roi
+from pipeline.sampling import sample_candidates
 from pipeline.workspace import Workspace
 from tests.databases import new_workspace
 from tests.evaluation.slides.drawing import glass, write_tiff
@@ -73,24 +74,24 @@ def test_places_that_another_process_draws_meanwhile_are_drawn_once(
     with_slides: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draw = {"organ": "liver", "count": 6, "size": 128, "who": "test"}
-    known = rois._known_places
+    known = sampling._known_places
     asked: list[int] = []
 
     def behind(*arguments: object) -> object:
         asked.append(1)
         if len(asked) == 1:
-            monkeypatch.setattr(rois, "_known_places", known)
+            monkeypatch.setattr(sampling, "_known_places", known)
             sample_candidates(with_slides, **draw)  # type: ignore[arg-type]
             return set()
         return known(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(rois, "_known_places", behind)
+    monkeypatch.setattr(sampling, "_known_places", behind)
     sample_candidates(with_slides, **draw)  # type: ignore[arg-type]
     assert len(list_rois(with_slides, states=("candidate",))) == 6
 
 
 def test_a_draw_that_fails_leaves_no_pictures(with_slides: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    written = rois.write_atomically
+    written = sampling.write_atomically
     left = 3
 
     def fills_up(path: Path, data: bytes) -> None:
@@ -100,7 +101,7 @@ def test_a_draw_that_fails_leaves_no_pictures(with_slides: Workspace, monkeypatc
             raise OSError(28, "No space left on device")
         written(path, data)
 
-    monkeypatch.setattr(rois, "write_atomically", fills_up)
+    monkeypatch.setattr(sampling, "write_atomically", fills_up)
     with pytest.raises(OSError, match="No space"):
         sample_candidates(with_slides, organ="liver", count=10, size=128, who="test")
     assert list(with_slides.thumbnails.iterdir()) == []

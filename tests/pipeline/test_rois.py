@@ -61,7 +61,7 @@ def test_fewer_than_asked_is_no_error(with_slides: Workspace) -> None:
     [
         ({"count": 0}, "count"),
         ({"size": 5_000}, "size"),
-        ({"magnification": 0.0}, "magnification"),
+        ({"magnifications": [(0.0, 1.0)]}, "magnification"),
         ({"min_tissue": 1.2}, "min-tissue"),
         ({"max_overlap": 1.0}, "max-overlap"),
         ({"organ": "spleen"}, "spleen"),

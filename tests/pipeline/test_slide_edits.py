@@ -13,7 +13,8 @@ from pipeline.errors import ChangedError, InputError, NotFoundError
 from pipeline.ingest import list_organs, list_slides
 from pipeline.jobs import job_status, list_jobs, submit
 from pipeline.permissions import Actor, NotAllowedError, Role
-from pipeline.rois import list_rois, sample_candidates
+from pipeline.rois import list_rois
+from pipeline.sampling import sample_candidates
 from pipeline.seeds import drop_seed, list_seeds
 from pipeline.slide_edits import edit_slide, restore_slide, use_of_slide, withdraw_slide, withdrawn_slides
 from pipeline.workspace import Workspace

@@ -112,7 +112,7 @@ class Picker {
     state.className = "sign state";
     const flags = document.createElement("span");
     flags.className = "sign flags";
-    flags.textContent = (candidate.flags ?? []).map((flag) => flag.replaceAll("_", " ")).join(", ");
+    flags.textContent = candidate.flags.join(", ");
     element.append(image, number, state, flags);
     element.onclick = () => this.pick(index);
     element.onfocus = () => this.moveTo(index);
@@ -151,7 +151,7 @@ class Picker {
       element.setAttribute("aria-label",
         `Candidate ${index + 1}, ${state}${coming ? `, ${CHOICES[coming]} not saved yet` : ""}`
         + `${refused ? ", last choice not done" : ""}, on ${candidate.slideName}`
-        + candidate.flags.map((flag) => `, ${flag.replaceAll("_", " ")}`).join("") + (number ? `, key ${number}` : ""));
+        + candidate.flags.map((flag) => `, ${flag}`).join("") + (number ? `, key ${number}` : ""));
       element.querySelector(".number").textContent = number;
       element.querySelector(".state").textContent = coming ? WAITING[coming] : refused ? REFUSED : SIGNS[state] ?? "";
     });

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evaluation.encoders import NEVER_LOADED, list_encoders
-from pipeline.rois import sample_candidates
+from pipeline.sampling import sample_candidates
 from pipeline.workspace import Workspace
 from tests.curator_app.cli.conftest import Command
 

@@ -81,6 +81,39 @@ def test_from_a_real_slide_to_a_score(histocurator: Command, shared_data: Path, 
     assert scored.json["metrics"] == results["metrics"]
 
 
+def test_a_draw_of_candidates_is_the_same_to_the_byte_in_another_workspace(
+    histocurator: Command, shared_data: Path, tmp_path: Path
+) -> None:
+    slide = shared_data / "slides" / "cmu-1-small-region.svs"
+    metadata = ("--organ", "skin", "--source", "OpenSlide test data", "--licence", "CC0-1.0")
+    draw = ("rois", "sample", "--organ", "skin", "--count", 10, "--size", 128, "--seed", 3)
+    listed = []
+    for name, shares in (("one", ("20:0.7", "5:0.3")), ("two", ("5:0.3", "20:0.7"))):
+        workspace = tmp_path / name
+        where = {"HISTOCURATOR_WORKSPACE": str(workspace)}
+        assert on_new_database(workspace, lambda workspace=workspace: histocurator("init", workspace)).code == 0
+        assert histocurator("slides", "add", slide, *metadata, **where).code == 0
+        for wrong, said in (
+            (("20:0.7", "5"), "each of them a share"),
+            (("wide",), "write 20"),
+            (("20:0.4",), "add up"),
+        ):
+            refused = histocurator(*draw, *(f"--magnification={one}" for one in wrong), **where)
+            assert (refused.code, said in refused.err) == (2, True), refused.err
+        drawn = histocurator(*draw, *(f"--magnification={one}" for one in shares), "--json", **where)
+        assert drawn.code == 0, drawn.err
+        assert [(part["magnification"], part["asked"], part["drawn"]) for part in drawn.json["parts"]] == [
+            (20.0, 7, 7),
+            (5.0, 3, 3),
+        ]
+        listed.append(histocurator("rois", "list", "--candidates", "--json", **where))
+    assert listed[0].out == listed[1].out
+    assert {roi["resolution"] for roi in listed[0].json} == {0.5, 2.0}
+    for roi in listed[0].json:
+        assert set(roi["flags"]) == {"pen", "blank", "out_of_focus", "coverslip_edge"}
+        assert all(set(flag) == {"value", "flagged"} for flag in roi["flags"].values())
+
+
 def test_other_content_under_a_built_version_is_refused(histocurator: Command, tmp_path: Path) -> None:
     demo = tmp_path / "demo"
     where = {"HISTOCURATOR_WORKSPACE": str(demo)}

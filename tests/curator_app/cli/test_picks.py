@@ -6,7 +6,8 @@ import pytest
 
 from db.tables import Binning
 from pipeline.bins import bin_candidates
-from pipeline.rois import current_binning, get_roi, list_rois, sample_candidates
+from pipeline.rois import current_binning, get_roi, list_rois
+from pipeline.sampling import sample_candidates
 from pipeline.workspace import Workspace
 from tests.curator_app.cli.conftest import Command
 

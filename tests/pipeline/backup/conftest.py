@@ -9,7 +9,8 @@ import pytest
 
 from pipeline.ingest import add_slides
 from pipeline.review import list_items
-from pipeline.rois import list_rois, sample_candidates, select_roi
+from pipeline.rois import list_rois, select_roi
+from pipeline.sampling import sample_candidates
 from pipeline.seeds import SeedText, save_seed
 from pipeline.variants import choose_models, generate_items
 from pipeline.workspace import Workspace, create_workspace

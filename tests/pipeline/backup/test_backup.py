@@ -25,7 +25,8 @@ from pipeline.backup import write_backup
 from pipeline.errors import InputError
 from pipeline.jobs import submit
 from pipeline.review import decide, list_items, undo_decision
-from pipeline.rois import list_rois, sample_candidates
+from pipeline.rois import list_rois
+from pipeline.sampling import sample_candidates
 from pipeline.seeds import SeedText, drop_seed, list_seeds, save_seed
 from pipeline.settings import SETTINGS_FILE
 from pipeline.stored_files import referenced_files
