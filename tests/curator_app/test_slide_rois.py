@@ -113,7 +113,7 @@ class TestDrawing:
         says: str,
     ) -> None:
         before = len(list_rois(with_rois))
-        answer = client.post("/api/rois", json=_field(with_rois, slide, **change))
+        answer = client.post("/api/rois", json={**_field(with_rois, slide), **change})
         assert answer.status_code == status
         assert says in json.dumps(answer.json(), ensure_ascii=False)
         assert len(list_rois(with_rois)) == before

@@ -3,7 +3,7 @@ const RULER = "#1B2126";
 
 function lengthInWords(microns) {
   if (microns >= 1000) return `${(microns / 1000).toFixed(2)} mm`;
-  return `${microns < 100 ? microns.toFixed(1) : Math.round(microns)} µm`;
+  return `${microns < 99.95 ? microns.toFixed(1) : Math.round(microns)} µm`;
 }
 
 class Rulers {
