@@ -38,14 +38,7 @@ ADMINS = frozenset({Role.ADMIN})
 ACTS: dict[str, dict[str, frozenset[Role]]] = {
     "home": {"next_button": STAFF - {Role.AUDITOR}, "cancel_": LEADS},
     "slides": {"add_slides": WRITERS, "cancel_": LEADS},
-    "sample_rois": {
-        "FormSubmitter:draw_form": WRITERS,
-        "FormSubmitter:bin_form": WRITERS,
-        "FormSubmitter:target_form": WRITERS,
-        "FormSubmitter:quota_form": WRITERS,
-        "map_or_grid": WRITERS,
-        "open_numbers": WRITERS,
-    },
+    "sample_rois": {"FormSubmitter:draw_form": WRITERS, "FormSubmitter:bin_form": WRITERS},
     "write_seeds": {"save_seed": WRITERS, "drop_confirm": WRITERS, "skip_roi": WRITERS, "back_roi": WRITERS},
     "items": {
         "approve": DECIDERS,
@@ -70,7 +63,13 @@ A button that this table does not name must not be on the page: a new one is ent
 
 ALSO = {
     "audit": ("audit_more",),
-    "sample_rois": ("FormSubmitter:select_form",),
+    "sample_rois": (
+        "FormSubmitter:select_form",
+        "FormSubmitter:target_form",
+        "FormSubmitter:quota_form",
+        "map_or_grid",
+        "open_numbers",
+    ),
     "write_seeds": ("import_seeds_now", "drop_seed_", "edit_", "neighbourhood"),
 }
 """Buttons that are there or not by what the page shows, for all who see the page."""
