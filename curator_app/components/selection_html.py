@@ -33,7 +33,7 @@ def numbers_html(numbers: SelectionNumbers) -> str:
         "Rejected": f"{sum(numbers.rejected.values()):,}" + (f" ({rejected})" if rejected else ""),
     }
     listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items())
-    return f'<dl class="hc-facts-list hc-grid">{listed}</dl>'
+    return f'<dl class="hc-numbers">{listed}</dl>'
 
 
 def bins_table(bins: Sequence[BinSheet]) -> str:

@@ -47,14 +47,7 @@ ACTS: dict[str, dict[str, frozenset[Role]]] = {
         "cancel_": LEADS,
         "FormSubmitter:roi_files_form": WRITERS,
     },
-    "sample_rois": {
-        "FormSubmitter:draw_form": WRITERS,
-        "FormSubmitter:bin_form": WRITERS,
-        "FormSubmitter:target_form": WRITERS,
-        "FormSubmitter:quota_form": WRITERS,
-        "map_or_grid": WRITERS,
-        "open_numbers": WRITERS,
-    },
+    "sample_rois": {"FormSubmitter:draw_form": WRITERS, "FormSubmitter:bin_form": WRITERS},
     "write_seeds": {"save_seed": WRITERS, "drop_confirm": WRITERS, "skip_roi": WRITERS, "back_roi": WRITERS},
     "items": {
         "approve": DECIDERS,
@@ -79,7 +72,13 @@ A button that this table does not name must not be on the page: a new one is ent
 
 ALSO = {
     "audit": ("audit_more",),
-    "sample_rois": ("FormSubmitter:select_form",),
+    "sample_rois": (
+        "FormSubmitter:select_form",
+        "FormSubmitter:target_form",
+        "FormSubmitter:quota_form",
+        "map_or_grid",
+        "open_numbers",
+    ),
     "write_seeds": ("import_seeds_now", "drop_seed_", "edit_", "neighbourhood", "control"),
 }
 """Buttons that are there or not by what the page shows, for all who see the page."""

@@ -63,6 +63,7 @@ def test_a_rejection_asks_for_its_reason(chromium: Browser, filled: Served) -> N
         page.keyboard.press("x")
         page.keyboard.press("3")
         expect(page.locator(".picker .standing")).to_contain_text("u takes back: rejection of")
+        expect(page.locator(".tile[data-state=rejected]")).to_have_count(1)
         assert (get_roi(workspace, roi)[0].state, reason_of(workspace, roi)) == ("rejected", "duplicate")
         other = roi_in_frame(page)
         assert other != roi

@@ -4,6 +4,7 @@ const MINIMUM_HEIGHT = 420;
 const MARGIN = 28;
 const REACH = 14; // so many pixels beside a point still mean it
 const RADIUS = 4.5;
+const LABEL_ABOVE = 15;
 const SHAPES = ["circle", "square", "triangle", "diamond", "down", "cross", "plus"];
 const STATES = { candidate: "candidate", selected: "✓ selected", rejected: "✕ rejected" };
 const DIRECTIONS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
@@ -69,7 +70,7 @@ class CandidateMap {
       if (!bins.has(point.bin)) bins.set(point.bin, []);
       bins.get(point.bin).push(point);
     }
-    // A bin's number stands at the point nearest to its middle, so that it lies where the bin has points.
+    // A bin's number stands above the point nearest to its middle, so that it lies where the bin has points.
     this.labels = [...bins].map(([bin, points]) => {
       const middle = { x: points.reduce((sum, p) => sum + p.x, 0) / points.length,
         y: points.reduce((sum, p) => sum + p.y, 0) / points.length };
@@ -223,7 +224,8 @@ class CandidateMap {
     context.textAlign = "center";
     context.textBaseline = "middle";
     for (const label of this.labels) {
-      const [x, y] = this.place(label);
+      const [x, middle] = this.place(label);
+      const y = middle - LABEL_ABOVE;
       context.lineWidth = 5;
       context.strokeStyle = ground;
       context.strokeText(label.bin, x, y);
