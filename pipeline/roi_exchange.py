@@ -46,6 +46,7 @@ def export_geojson(workspace: Workspace, slide_id: str, *, states: Sequence[str]
     return (json.dumps(as_geojson(slide, rois), indent=1) + "\n").encode()
 
 
+@needs(Permission.CHOOSE_ROIS)
 def read_file(workspace: Workspace, path: Path) -> bytes:
     """Return a GeoJSON file that the actor may name.
 

@@ -13,6 +13,7 @@ from pipeline.ingest import add_slides, list_slides
 from pipeline.rois import list_rois, select_roi
 from pipeline.sampling import sample_candidates
 from pipeline.workspace import Workspace
+from tests.curator_app.looks import AT_REST
 from tests.curator_app.served import serving
 from tests.curator_app.test_pages_in_browser import go, visit, wait_for_picture
 from tests.pipeline.conftest import METADATA
@@ -48,7 +49,7 @@ def test_a_slide_is_changed_by_key_and_its_control_opens(
         page.get_by_role("radio", name="slide-1.tiff").click()
         _picture(page, "slides")
         # The button is of the slide that is chosen, as soon as it is.
-        page.locator(".st-key-edit_slide button").hover()
+        page.wait_for_function(AT_REST)
         page.keyboard.press("e")
         dialog = page.get_by_role("dialog")
         expect(dialog).to_contain_text("slide-1.tiff")

@@ -65,7 +65,6 @@ UNGUARDED = {
     "item_store.list_trials": "a part of checking",
     "roi_images.read_roi": "reads pixels for routes and functions that have asked",
     "roi_images.require_image": "reads pixels for routes and functions that have asked",
-    "roi_exchange.read_file": "asks by the file that the actor names",
     "seed_holds.process_hold": "a part of generating",
     "seed_holds.holder_is_gone": "a part of generating",
     "seed_holds.start_generation": "a part of generating",
