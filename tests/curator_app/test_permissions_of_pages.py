@@ -27,6 +27,8 @@ from tests.curator_app.filled import fill_with_items
 from tests.databases import new_workspace
 from tests.pipeline.conftest import METADATA, draw_slide
 
+pytestmark = pytest.mark.sqlite("who may do what is decided before a database is asked")
+
 PASSWORD = "correct horse battery staple"
 RELEASED = "signed-by-nobody"
 

@@ -18,6 +18,8 @@ from pipeline.workspace import Workspace
 from tests.curator_app.cli.conftest import Command
 from tests.databases import content_of
 
+pytestmark = pytest.mark.sqlite("who may do what is decided before a database is asked")
+
 W = "WORKSPACE"
 """Stands for the workspace's folder in the arguments below."""
 
