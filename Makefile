@@ -12,7 +12,8 @@ VIEWER := curator_app/components/viewer
 VIEWER_SCRIPT := $(VIEWER)/vendor/openseadragon.min.js
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
-WORKERS ?= 2
+WORKERS ?= 3
+# Browser tests wait more than they compute: one worker more than the two cores of a small machine.
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
@@ -77,7 +78,7 @@ test-postgresql: $(VENV)/.dev $(VIEWER_SCRIPT)  ## the tests that may touch a da
 		$(PYTEST_ARGS) tests/db tests/pipeline tests/curator_app
 
 test-models: $(VENV)/.models $(VIEWER_SCRIPT)  ## the tests that need torch, on the CPU
-	$(BIN)/pytest -m models $(PYTEST_ARGS)
+	$(PYTEST) -m models $(PYTEST_ARGS)
 
 bench: $(VENV)/.dev  ## speed as a ratio to a named peer in the same run
 	$(BIN)/pytest -o python_files="bench_*.py" tests/benchmarks -s -q
