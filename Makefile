@@ -74,7 +74,7 @@ test-sqlite: $(VENV)/.dev $(VIEWER_SCRIPT)  ## all tests of core and app, worksp
 	$(PYTEST) -m "not models" $(PYTEST_ARGS)
 
 test-postgresql: $(VENV)/.dev $(VIEWER_SCRIPT)  ## the tests that may touch a database again, workspaces on PostgreSQL
-	HISTOCURATOR_TEST_DATABASE=postgresql $(PYTEST) -m "not models and not sqlite and not both_engines" \
+	HISTOCURATOR_TEST_DATABASE=postgresql $(PYTEST) -m "not models and not sqlite and not both_engines and not browser" \
 		$(PYTEST_ARGS) tests/db tests/pipeline tests/curator_app
 
 test-models: $(VENV)/.models $(VIEWER_SCRIPT)  ## the tests that need torch, on the CPU

@@ -31,7 +31,7 @@ from tests.curator_app.served import Served, serving
 from tests.curator_app.visitors import PASSWORD, actor, add_person, cookie_of, opened_session
 from tests.databases import new_workspace
 
-pytestmark = [pytest.mark.browser, pytest.mark.sqlite("what a browser draws; its routes are asked on both engines")]
+pytestmark = pytest.mark.browser
 
 WAIT_MS = 20_000
 

@@ -18,7 +18,7 @@ from tests.curator_app.looks import AT_REST, clipped_texts, press, unnamed_contr
 from tests.curator_app.served import Served, serving
 from tests.databases import new_workspace
 
-pytestmark = [pytest.mark.browser, pytest.mark.sqlite("what a browser draws; its routes are asked on both engines")]
+pytestmark = pytest.mark.browser
 
 WAIT_MS = 20_000
 SIZES = [(1440, 900), (1024, 768)]

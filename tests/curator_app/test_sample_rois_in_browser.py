@@ -21,7 +21,7 @@ from tests.curator_app.test_pages_in_browser import SCREENSHOTS, SIZES, go, visi
 from tests.databases import new_workspace
 from tests.pipeline.conftest import METADATA
 
-pytestmark = [pytest.mark.browser, pytest.mark.sqlite("what a browser draws; its routes are asked on both engines")]
+pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from tests.curator_app.provider import CLIENT, CLIENT_SECRET, NAME, TestProvider
 from tests.curator_app.served import Served, serving
 from tests.databases import new_workspace
 
-pytestmark = [pytest.mark.browser, pytest.mark.sqlite("what a browser draws; its routes are asked on both engines")]
+pytestmark = pytest.mark.browser
 
 WAIT_MS = 20_000
 KNOWN_SECRET = "a secret that lies about in a file"

@@ -18,7 +18,7 @@ from tests.curator_app.served import serving
 from tests.curator_app.test_pages_in_browser import go, visit, wait_for_picture
 from tests.pipeline.conftest import METADATA
 
-pytestmark = [pytest.mark.browser, pytest.mark.sqlite("what a browser draws; its routes are asked on both engines")]
+pytestmark = pytest.mark.browser
 
 SCREENSHOTS = os.environ.get("HISTOCURATOR_SCREENSHOTS")
 
