@@ -187,7 +187,9 @@ def test_bins_say_what_they_replace_and_which_roi_went_where_in_one_row(with_roi
         "rois": len(rois),
         "assignment_sha256": assignment_sha256((roi.id, roi.bin or 0) for roi in rois),
     }
-    assert {row.action for roi in rois for row in rows_of(with_rois, roi.id)} <= {"sample", "state"}, "one row for all of them"
+    assert {row.action for roi in rois for row in rows_of(with_rois, roi.id)} <= {"sample", "state"}, (
+        "one row for all of them"
+    )
     roi = rois[0]
     with pytest.raises(ChangedError, match="ann put it into a bin at"):
         reject_roi(with_rois, roi.id, who="bob", expected_version=roi.row_version - 1)
