@@ -13,15 +13,8 @@ from pipeline.errors import ChangedError, InputError
 from pipeline.health import check_workspace
 from pipeline.quotas import quotas_of, set_quotas
 from pipeline.rejections import MAX_REASON, rejection_reason
-from pipeline.rois import (
-    current_binning,
-    list_rois,
-    own_choices,
-    reject_roi,
-    sample_candidates,
-    select_across_bins,
-    select_roi,
-)
+from pipeline.rois import current_binning, list_rois, own_choices, reject_roi, select_across_bins, select_roi
+from pipeline.sampling import sample_candidates
 from pipeline.selection import methods_text, selection_numbers
 from pipeline.workspace import Workspace
 

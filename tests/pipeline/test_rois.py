@@ -14,16 +14,8 @@ from pipeline.bins import bin_candidates
 from pipeline.errors import ChangedError, InputError
 from pipeline.ingest import add_slides
 from pipeline.roi_import import ROI_COLUMNS, import_rois
-from pipeline.rois import (
-    get_roi,
-    list_rois,
-    own_choices,
-    reject_roi,
-    return_roi,
-    sample_candidates,
-    select_across_bins,
-    select_roi,
-)
+from pipeline.rois import get_roi, list_rois, own_choices, reject_roi, return_roi, select_across_bins, select_roi
+from pipeline.sampling import sample_candidates
 from pipeline.seeds import SeedText, save_seed
 from pipeline.workspace import Workspace
 from tests.databases import new_workspace
