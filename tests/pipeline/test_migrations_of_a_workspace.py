@@ -35,7 +35,7 @@ __all__ = ["either"]
 
 pytestmark = pytest.mark.both_engines
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006")
 CHAINED = REVISIONS[2:]
 MADE_BY = {
     "0002": {"invitation", "account_session", "sign_in_throttle", "signature"},
