@@ -87,8 +87,11 @@ def draw_roi(
     return roi if before is None else before
 
 
-def selected_roi(slide: Slide, *, x: int, y: int, size: int, mpp: float, png: bytes, who: str) -> Roi:
-    """Return a selected ROI of a slide whose image is `png`, which belongs at its `image_path`."""
+def selected_roi(slide: Slide, *, x: int, y: int, size: int, mpp: float | None, png: bytes, who: str) -> Roi:
+    """Return a selected ROI of a slide whose image is `png`, which belongs at its `image_path`.
+
+    `mpp` is None where nobody knows the resolution.
+    """
     identifier = new_id("roi")
     return Roi(
         id=identifier,
@@ -99,7 +102,7 @@ def selected_roi(slide: Slide, *, x: int, y: int, size: int, mpp: float, png: by
         y=y,
         size=size,
         mpp=mpp,
-        magnification=magnification_label(mpp),
+        magnification=magnification_label(mpp) if mpp is not None else "unknown",
         state="selected",
         image_path=f"rois/{identifier}.png",
         image_sha256=hashlib.sha256(png).hexdigest(),

@@ -16,9 +16,9 @@ from evaluation.slides import (
     SlideError,
     decode_image,
     encode_png,
-    magnification_label,
 )
 from pipeline.csv_tables import TableRow, read_table
+from pipeline.drawn_rois import selected_roi
 from pipeline.errors import InputError
 from pipeline.file_access import reason_to_refuse
 from pipeline.ingest import checked_field, organ_name
@@ -201,7 +201,7 @@ def _plan_image(workspace: Workspace, row: TableRow, folder: Path, who: str) -> 
         institution=checked_field("institution", row.get("institution")),
         study=checked_field("study", row.get("study")),
     )
-    return _selected_roi(slide, 0, 0, width, mpp, png, who), slide, png
+    return _imported(slide, 0, 0, width, mpp, png, who), slide, png
 
 
 def _plan_place(row: TableRow, slides: list[Slide], who: str) -> tuple[Roi, bytes]:
@@ -222,23 +222,10 @@ def _plan_place(row: TableRow, slides: list[Slide], who: str) -> tuple[Roi, byte
         )
     with open_added_slide(slide) as opened:
         png = encode_png(opened.read_region(Region(x, y, size, mpp)))
-    return _selected_roi(slide, x, y, size, mpp, png, who), png
+    return _imported(slide, x, y, size, mpp, png, who), png
 
 
-def _selected_roi(slide: Slide, x: int, y: int, size: int, mpp: float | None, png: bytes, who: str) -> Roi:
-    identifier = new_id("roi")
-    return Roi(
-        id=identifier,
-        created_by=who,
-        slide_id=slide.id,
-        organ=slide.organ,
-        x=x,
-        y=y,
-        size=size,
-        mpp=mpp,
-        magnification=magnification_label(mpp) if mpp is not None else "unknown",
-        state="selected",
-        draw={"imported": True},
-        image_path=f"rois/{identifier}.png",
-        image_sha256=hashlib.sha256(png).hexdigest(),
-    )
+def _imported(slide: Slide, x: int, y: int, size: int, mpp: float | None, png: bytes, who: str) -> Roi:
+    roi = selected_roi(slide, x=x, y=y, size=size, mpp=mpp, png=png, who=who)
+    roi.draw = {"imported": True}
+    return roi
