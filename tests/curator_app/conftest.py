@@ -17,7 +17,7 @@ from tests.pipeline.conftest import drawn_slides, with_rois, with_seeds, with_sl
 
 __all__ = ["drawn_slides", "with_rois", "with_seeds", "with_slides", "workspace"]
 
-CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",

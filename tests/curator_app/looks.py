@@ -32,7 +32,9 @@ _CLIPPED = (
     const text = [...element.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data.trim()).join('');
     if (!text || !shown(element) || ['STYLE', 'SCRIPT'].includes(element.tagName)) continue;
     const style = getComputedStyle(element);
-    const hides = style.overflowX !== 'visible';
+    // Text that wraps anywhere and ends after so many lines is shortened on purpose; its ellipsis counts as width.
+    const shortened = style.webkitLineClamp !== 'none' && style.overflowWrap === 'anywhere';
+    const hides = style.overflowX !== 'visible' && !shortened;
     if (hides && element.scrollWidth > element.clientWidth + 1) faults.push('cut off: ' + text.slice(0, 60));
     const box = element.getBoundingClientRect();
     if (box.right > innerWidth + 1) faults.push('beyond the right edge: ' + text.slice(0, 60));
