@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import hashlib
 
-from sqlmodel import Session, select
+from sqlmodel import Session, col, select
 
 from db import new_id, record_event, utc_now
 from db.tables import Roi, Slide
-from evaluation.slides import Region, TissueMask, encode_png, magnification_label
+from evaluation.slides import Region, encode_png, magnification_label
 from pipeline.errors import InputError, NotFoundError
 from pipeline.last_change import require_unchanged
 from pipeline.notes import checked_note
 from pipeline.permissions import Permission, needs
 from pipeline.roi_images import open_added_slide
-from pipeline.roi_places import checked_resolution, faults_of_place, said_standing, standing_at
+from pipeline.roi_places import checked_resolution, faults_of_place, said_standing, side_on_slide, standing_at
 from pipeline.rois import keep_image_of_seeds
+from pipeline.tissue_masks import tissue_mask
 from pipeline.workspace import Workspace, write_atomically
 
 BY_HAND = "drawn"
@@ -28,7 +29,7 @@ def slide_named(session: Session, name: str) -> Slide:
     Raises:
         NotFoundError: there is none, or several have the name.
     """
-    whole = select(Slide).where(Slide.kind == "slide", Slide.withdrawn_at.is_(None))  # type: ignore[union-attr]
+    whole = select(Slide).where(Slide.kind == "slide", col(Slide.withdrawn_at).is_(None))
     found = session.exec(whole.where((Slide.id == name) | (Slide.name == name))).all()
     exact = [slide for slide in found if slide.id == name] or found
     if len(exact) != 1:
@@ -119,11 +120,11 @@ def _bring_back(session: Session, roi: Roi, *, who: str) -> None:
 
 def _tissue_share(workspace: Workspace, slide: Slide, roi: Roi) -> float | None:
     """Return the share of a ROI that is tissue, None where the slide's mask is gone: it decides nothing here."""
-    path = workspace.slides / slide.id / "tissue.png"
-    if not path.is_file() or not (roi.mpp and slide.mpp):
+    mask = tissue_mask(workspace, slide)
+    if mask is None or not (roi.mpp and slide.mpp):
         return None
-    side = roi.size * roi.mpp / slide.mpp
-    return TissueMask.from_png_bytes(path.read_bytes()).share(roi.x, roi.y, side, side)
+    side = side_on_slide(slide, size=roi.size, mpp=roi.mpp)
+    return mask.share(roi.x, roi.y, side, side)
 
 
 @needs(Permission.CHOOSE_ROIS)

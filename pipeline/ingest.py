@@ -21,6 +21,7 @@ from pipeline.file_access import reason_to_refuse
 from pipeline.organs import OrganMap, OrganPlace, organ_map
 from pipeline.permissions import Permission, needs
 from pipeline.progress import Progress, silent
+from pipeline.tissue_masks import keep_tissue_mask
 from pipeline.workspace import Workspace, write_atomically
 
 SLIDE_SUFFIXES = frozenset(
@@ -297,7 +298,7 @@ def _store_slide(workspace: Workspace, info: SlideInfo, metadata: SlideMetadata,
     with open_slide(info.path, mpp=info.mpp) as slide:
         mask = find_tissue(slide)
         thumbnail = slide.thumbnail(THUMBNAIL_PX)
-    write_atomically(folder / "tissue.png", mask.to_png_bytes())
+    keep_tissue_mask(workspace, identifier, mask)
     write_atomically(folder / "thumbnail.png", encode_png(thumbnail))
     row = Slide(
         id=identifier,

@@ -18,14 +18,15 @@ from evaluation.slides import (
     encode_png,
 )
 from pipeline.csv_tables import TableRow, read_table
-from pipeline.drawn_rois import selected_roi
+from pipeline.drawn_rois import selected_roi, slide_named
 from pipeline.errors import InputError
 from pipeline.file_access import reason_to_refuse
 from pipeline.ingest import checked_field, organ_name
 from pipeline.organs import organ_map
 from pipeline.permissions import Permission, needs
 from pipeline.roi_images import open_added_slide
-from pipeline.sampling import MAX_ROI_SIZE, MIN_ROI_SIZE
+from pipeline.roi_places import faults_of_place
+from pipeline.sampling import MIN_ROI_SIZE
 from pipeline.workspace import Workspace, write_atomically
 
 ROI_COLUMNS = (
@@ -43,6 +44,9 @@ ROI_COLUMNS = (
     "institution",
     "study",
 )
+
+RESOLUTIONS = (0.05, 100.0)
+"""Least and most µm per pixel that an image or a field may have."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,6 @@ def import_rois(workspace: Workspace, path: Path, *, who: str) -> list[Roi]:
     """
     rows = read_table(path, required=(), known=ROI_COLUMNS)
     with workspace.reading() as session:
-        slides = list(session.exec(select(Slide).where(Slide.kind == "slide")))
         taken = _taken(session)
     problems: list[str] = []
     planned: list[_Planned] = []
@@ -74,7 +77,7 @@ def import_rois(workspace: Workspace, path: Path, *, who: str) -> list[Roi]:
     try:
         for row in rows:
             try:
-                planned.append(_plan(workspace, row, path.parent, slides, taken, who))
+                planned.append(_plan(workspace, row, path.parent, taken, who))
             except InputError as error:
                 problems += [f"line {row.line}: {fault}" for fault in error.problems or (error.message,)]
             except SlideError as error:
@@ -103,9 +106,7 @@ def _taken(session: Session) -> set[str | _Place]:
     return {*contents, *(_place(roi) for roi in session.exec(select(Roi)))}
 
 
-def _plan(
-    workspace: Workspace, row: TableRow, folder: Path, slides: list[Slide], taken: set[str | _Place], who: str
-) -> _Planned:
+def _plan(workspace: Workspace, row: TableRow, folder: Path, taken: set[str | _Place], who: str) -> _Planned:
     if row.fault is not None:
         raise InputError(row.fault)
     if bool(row.get("image")) == bool(row.get("slide")):
@@ -117,7 +118,7 @@ def _plan(
         taken.add(image_slide.content_sha256)
         plan = _Planned(roi, image_slide)
     else:
-        roi, png = _plan_place(row, slides, who)
+        roi, png = _plan_place(workspace, row, who)
         if _place(roi) in taken:
             raise InputError("this place is a ROI or candidate already")
         taken.add(_place(roi))
@@ -156,11 +157,12 @@ def _number(row: TableRow, column: str, low: float, high: float) -> float:
     return value
 
 
-def _whole_number(row: TableRow, column: str, low: int, high: int) -> int:
-    value = _number(row, column, low, high)
-    if value != int(value):
-        raise InputError(f"{column} {row.get(column)} is no whole number")
-    return int(value)
+def _whole_number(row: TableRow, column: str) -> int:
+    text = row.get(column)
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"{column} {text!r} is no whole number") from None
 
 
 def _plan_image(workspace: Workspace, row: TableRow, folder: Path, who: str) -> tuple[Roi, Slide, bytes]:
@@ -173,7 +175,7 @@ def _plan_image(workspace: Workspace, row: TableRow, folder: Path, who: str) -> 
         pixels = decode_image(file, max_pixels=workspace.settings.max_image_pixels)
     except ValueError as error:
         raise InputError(str(error)) from None
-    mpp = _number(row, "resolution", 0.05, 100) if row.get("resolution") else None
+    mpp = _number(row, "resolution", *RESOLUTIONS) if row.get("resolution") else None
     png = encode_png(pixels)
     height, width = pixels.shape[:2]
     if min(height, width) < MIN_ROI_SIZE:
@@ -204,22 +206,13 @@ def _plan_image(workspace: Workspace, row: TableRow, folder: Path, who: str) -> 
     return _imported(slide, 0, 0, width, mpp, png, who), slide, png
 
 
-def _plan_place(row: TableRow, slides: list[Slide], who: str) -> tuple[Roi, bytes]:
-    matches = [slide for slide in slides if row.get("slide") in (slide.id, slide.name)]
-    if len(matches) != 1:
-        what = "there is no slide" if not matches else f"{len(matches)} slides are named"
-        raise InputError(f"{what} {row.get('slide')!r}; 'slides list' shows ids")
-    slide = matches[0]
-    size = _whole_number(row, "size", MIN_ROI_SIZE, MAX_ROI_SIZE)
-    mpp = _number(row, "resolution", 0.05, 100)
-    x = _whole_number(row, "x", 0, slide.width)
-    y = _whole_number(row, "y", 0, slide.height)
-    width0 = size * mpp / (slide.mpp or mpp)
-    if x + width0 > slide.width + 1 or y + width0 > slide.height + 1:
-        raise InputError(
-            f"the ROI reaches beyond the slide: it spans {width0:.0f} level-0 pixels from ({x}, {y}), "
-            f"the slide has {slide.width} × {slide.height}"
-        )
+def _plan_place(workspace: Workspace, row: TableRow, who: str) -> tuple[Roi, bytes]:
+    with workspace.reading() as session:
+        slide = slide_named(session, row.get("slide"))
+    x, y, size = (_whole_number(row, column) for column in ("x", "y", "size"))
+    mpp = _number(row, "resolution", *RESOLUTIONS)
+    if faults := faults_of_place(slide, x=x, y=y, size=size, mpp=mpp):
+        raise InputError("the field cannot become an ROI", faults)
     with open_added_slide(slide) as opened:
         png = encode_png(opened.read_region(Region(x, y, size, mpp)))
     return _imported(slide, x, y, size, mpp, png, who), png

@@ -35,6 +35,7 @@ from pipeline.permissions import Permission, needs
 from pipeline.progress import Progress, silent
 from pipeline.roi_flags import flags_of
 from pipeline.roi_images import open_added_slide, thumbnail_region
+from pipeline.tissue_masks import mask_path, tissue_mask
 from pipeline.workspace import Workspace, write_atomically
 
 MAX_CANDIDATES = 20_000
@@ -128,7 +129,7 @@ def sample_candidates(
         raise InputError(f"There is no slide of {organ_name(organ)}; add one with 'slides add'.")
     # By content, not by id or name: the same slides in another workspace give the same draw.
     by_content = {slide.content_sha256: slide for slide in slides}
-    masks = {content: _tissue_mask(workspace, slide) for content, slide in by_content.items()}
+    masks = {content: _needed_mask(workspace, slide) for content, slide in by_content.items()}
     terms = {"seed": seed, "min_tissue": min_tissue, "max_overlap": max_overlap}
     before = _rois_of(workspace, slides)
     drawn = draw_regions(
@@ -203,11 +204,12 @@ def _account(
     return tuple(sorted(parts, key=lambda part: (-part.magnification, part.study or "", part.slide)))
 
 
-def _tissue_mask(workspace: Workspace, slide: Slide) -> TissueMask:
-    path = workspace.slides / slide.id / "tissue.png"
-    if not path.is_file():
+def _needed_mask(workspace: Workspace, slide: Slide) -> TissueMask:
+    mask = tissue_mask(workspace, slide)
+    if mask is None:
+        path = mask_path(workspace, slide.id)
         raise InputError(f"{path} is missing: the workspace is damaged. Restore it from a copy.")
-    return TissueMask.from_png_bytes(path.read_bytes())
+    return mask
 
 
 def _rois_of(workspace: Workspace, slides: Sequence[Slide]) -> list[Roi]:

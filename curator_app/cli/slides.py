@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +19,7 @@ from curator_app.cli._output import (
     progress_bar,
     to_stderr,
 )
+from curator_app.cli._slide_options import with_slide_options
 
 if TYPE_CHECKING:
     from db.tables import Slide
@@ -25,22 +27,11 @@ if TYPE_CHECKING:
 
 slides_app = typer.Typer(help="Whole-slide images of the workspace.", no_args_is_help=True)
 
-Text = Annotated[str | None, typer.Option()]
-OrganOption = Annotated[str | None, typer.Option(help="Organ that the slides show.")]
-SourceOption = Annotated[str | None, typer.Option(help="Where the slides come from.")]
-LicenceOption = Annotated[str | None, typer.Option("--licence", "--license", help="Licence of the images.")]
-SystemOption = Annotated[str | None, typer.Option(help="Organ system, of an organ that the organs file lacks.")]
-StructureOption = Annotated[str | None, typer.Option(help="Structure; the organs file's where not given.")]
-SpeciesOption = Annotated[str | None, typer.Option(help="Species; the project's where not given.")]
-StainOption = Annotated[str | None, typer.Option(help="Stain; the project's where not given.")]
-SexOption = Annotated[str | None, typer.Option(help="male, female, male neutered or female spayed.")]
-AgeOption = Annotated[str | None, typer.Option(help="Age with its unit, such as '13 weeks'.")]
-SubjectOption = Annotated[str | None, typer.Option(help="The animal or patient, by a code.")]
-SacrificeOption = Annotated[str | None, typer.Option(help="scheduled or unscheduled.")]
 SlideArgument = Annotated[str, typer.Argument(metavar="SLIDE", help="Id of the slide ('slides list').")]
 
 
 @slides_app.command("add")
+@with_slide_options
 def add(
     paths: Annotated[list[Path] | None, typer.Argument(help="Slide files, or folders of them.")] = None,
     table: Annotated[
@@ -49,22 +40,8 @@ def add(
             help="CSV file with a row for each slide: path, any of the fields below, mpp. Options hold for empty cells."
         ),
     ] = None,
-    organ: OrganOption = None,
-    source: SourceOption = None,
-    licence: LicenceOption = None,
-    organ_system: SystemOption = None,
-    structure: StructureOption = None,
-    species: SpeciesOption = None,
-    strain: Text = None,
-    sex: SexOption = None,
-    age: AgeOption = None,
-    stain: StainOption = None,
-    study: Text = None,
-    subject: SubjectOption = None,
-    dose_group: Text = None,
-    sacrifice: SacrificeOption = None,
-    institution: Text = None,
-    scanner: Text = None,
+    *,
+    said: Mapping[str, str],
     mpp: Annotated[float | None, typer.Option(help="Micrometres per level-0 pixel, for files that do not say.")] = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
@@ -75,27 +52,10 @@ def add(
     if table is not None and mpp is not None:
         raise typer.BadParameter("A table states the resolution of each slide in its column mpp.", param_hint="--mpp")
     with opened_workspace(workspace) as opened:
-        from pipeline.ingest import SlideMetadata, add_slides
+        from pipeline.ingest import REQUIRED_FIELDS, SlideMetadata, add_slides
         from pipeline.slide_tables import add_slides_from_table
 
-        metadata = SlideMetadata(
-            organ=organ or "",
-            source=source or "",
-            licence=licence or "",
-            organ_system=organ_system,
-            structure=structure,
-            species=species,
-            strain=strain,
-            sex=sex,
-            age=age,
-            stain=stain,
-            study=study,
-            subject=subject,
-            dose_group=dose_group,
-            sacrifice=sacrifice,
-            institution=institution,
-            scanner=scanner,
-        )
+        metadata = SlideMetadata(**{**dict.fromkeys(REQUIRED_FIELDS, ""), **said})
         who = opened.actor.name
         with progress_bar("Reading slides") as progress:
             if table is not None:
@@ -196,47 +156,15 @@ def list_(
 
 
 @slides_app.command("edit")
+@with_slide_options
 def edit(
     slide: SlideArgument,
-    organ: OrganOption = None,
-    source: SourceOption = None,
-    licence: LicenceOption = None,
-    organ_system: SystemOption = None,
-    structure: StructureOption = None,
-    species: SpeciesOption = None,
-    strain: Text = None,
-    sex: SexOption = None,
-    age: AgeOption = None,
-    stain: StainOption = None,
-    study: Text = None,
-    subject: SubjectOption = None,
-    dose_group: Text = None,
-    sacrifice: SacrificeOption = None,
-    institution: Text = None,
-    scanner: Text = None,
+    *,
+    said: Mapping[str, str],
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Change what is said of a slide; '' empties a field. Another organ takes the slide's ROIs along."""
-    given = {
-        "organ": organ,
-        "source": source,
-        "licence": licence,
-        "organ_system": organ_system,
-        "structure": structure,
-        "species": species,
-        "strain": strain,
-        "sex": sex,
-        "age": age,
-        "stain": stain,
-        "study": study,
-        "subject": subject,
-        "dose_group": dose_group,
-        "sacrifice": sacrifice,
-        "institution": institution,
-        "scanner": scanner,
-    }
-    said = {name: value for name, value in given.items() if value is not None}
     if not said:
         raise typer.BadParameter("Name at least one field to change, such as --study or --organ.")
     with opened_workspace(workspace) as opened:

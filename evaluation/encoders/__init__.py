@@ -1,6 +1,6 @@
 """Encoders from images to vectors, vectors on disk, bins of similar images, their map, and picks from them."""
 
-from evaluation.encoders._clusters import BINS, Bins, assign_bins, farthest, nearest, pick_spread
+from evaluation.encoders._clusters import BINS, Bins, assign_bins, farthest, nearest
 from evaluation.encoders._diversity import (
     RANDOM_PICKS,
     AgainstRandom,
@@ -48,7 +48,6 @@ __all__ = [
     "mean_pairwise_distance",
     "missing_packages",
     "nearest",
-    "pick_spread",
     "place_on_map",
     "spread_quota",
     "vendi_score",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 BINS = 20
 """Bins within each organ (VIPER section 3.1)."""
@@ -77,37 +77,6 @@ def assign_bins(features: NDArray[np.float32], *, bins: int = BINS, seed: int = 
     centres = np.stack([points[labels == bin_].mean(axis=0) for bin_ in range(len(found))])
     distances = np.linalg.norm(points - centres[labels], axis=1)
     return Bins(labels=labels, distances=distances, centres=centres, points=points)
-
-
-def pick_spread(labels: ArrayLike, distances: ArrayLike, per_bin: int) -> list[int]:
-    """Return the rows nearest to the centre of each bin, `per_bin` of each or all that it has.
-
-    Args:
-        labels: bin of each row (n,).
-        distances: distance of each row to its bin's centre (n,).
-        per_bin: at least 0.
-
-    Returns:
-        Row numbers, bin by bin in the order of their numbers, the nearest first.
-
-    Raises:
-        ValueError: the lengths differ or `per_bin` is negative.
-    """
-    bin_of = np.asarray(labels, dtype=np.int64)
-    gaps = np.asarray(distances, dtype=np.float64)
-    if bin_of.shape != gaps.shape or bin_of.ndim != 1:
-        raise ValueError(f"labels {bin_of.shape} and distances {gaps.shape} must both be (n,)")
-    if per_bin < 0:
-        raise ValueError(f"per_bin {per_bin} must not be negative")
-    order = np.lexsort((np.arange(len(bin_of)), gaps, bin_of))
-    picked: list[int] = []
-    taken: dict[int, int] = {}
-    for row in order.tolist():
-        bin_ = int(bin_of[row])
-        if taken.get(bin_, 0) < per_bin:
-            taken[bin_] = taken.get(bin_, 0) + 1
-            picked.append(row)
-    return picked
 
 
 def nearest(features: NDArray[np.float32], index: int, k: int) -> list[int]:

@@ -10,7 +10,7 @@ from evaluation.slides._magnification import magnification_label, mpp_of_magnifi
 from evaluation.slides._reading import on_all_cores, read_regions
 from evaluation.slides._resolution import MAX_MPP, MIN_MPP
 from evaluation.slides._resolution import TOLERANCE as RESOLUTION_TOLERANCE
-from evaluation.slides._sampling import explain_no_regions, overlap_share, sample_regions
+from evaluation.slides._sampling import explain_no_regions, overlap_share
 from evaluation.slides._slide import Slide, TileNotFoundError, open_slide
 from evaluation.slides._tissue import TissueMask
 from evaluation.slides._tissue_overlay import tissue_overlay
@@ -50,7 +50,6 @@ __all__ = [
     "open_slide",
     "overlap_share",
     "read_regions",
-    "sample_regions",
     "tissue_of_image",
     "tissue_overlay",
 ]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from evaluation.slides._resolution import TOLERANCE
-from evaluation.slides._sampling import draw_in_turn, explain_no_regions, turns_of
+from evaluation.slides._sampling import check_arguments, draw_in_turn, explain_no_regions, turns_of
 from evaluation.slides._tissue import TissueMask
 from evaluation.slides._types import Region
 
@@ -48,7 +48,7 @@ def draw_regions(
     taken: Mapping[float, Mapping[str, Sequence[Region]]] | None = None,
     studies: Mapping[str, str] | None = None,
 ) -> list[SlideDraw]:
-    """Draw regions at several resolutions, each spread over studies and slides as `sample_regions` does.
+    """Draw regions at several resolutions, each spread over studies and slides in turn.
 
     What one resolution cannot give is not made up by another: the shares are what somebody decided.
 
@@ -71,6 +71,8 @@ def draw_regions(
     """
     shares = sorted(shares, key=lambda share: share.mpp)
     check_shares(shares)
+    for share in shares:
+        check_arguments(count, size, share.mpp, min_tissue, max_overlap)
     taken, studies = taken or {}, studies or {}
     elsewhere = dict.fromkeys(masks, 0)
     accounts: list[SlideDraw] = []

@@ -23,18 +23,19 @@ _MAX_POSITIONS = 250_000
 """Random positions tried on one slide: far more than fit, few enough to hold."""
 
 
-def sample_regions(
+def draw_in_turn(
     masks: Mapping[str, TissueMask],
     *,
     count: int,
-    size: int = ROI_SIZE,
-    mpp: float = ROI_MPP,
-    min_tissue: float = 0.5,
-    max_overlap: float = 0.25,
-    seed: int = 0,
-    taken: Mapping[str, Sequence[Region]] | None = None,
-    studies: Mapping[str, str] | None = None,
-) -> dict[str, list[Region]]:
+    size: int,
+    mpp: float,
+    min_tissue: float,
+    max_overlap: float,
+    seed: int,
+    taken: Mapping[str, Sequence[Region]],
+    studies: Mapping[str, str],
+    elsewhere: Mapping[str, int],
+) -> tuple[dict[str, list[Region]], set[str]]:
     """Draw regions at random positions on tissue, study by study and within a study slide by slide in turn.
 
     Each next region comes from the study that has fewest so far, and there from the slide that has fewest, as far
@@ -54,50 +55,13 @@ def sample_regions(
         taken: regions that exist already, by slide id; those of the same resolution or field of view count for
             overlap, those of the same field of view also for the turn.
         studies: the study of each slide id; slides that are not named in it make one study of their own.
+        elsewhere: how many regions of other fields of view each slide id has: they decide between slides, and
+            between studies, that have equally many.
 
     Returns:
-        Regions by slide id, in the order drawn; every id of `masks` is a key. All lie inside their slide.
-
-    Raises:
-        ValueError: an argument is out of range.
+        Regions by slide id, in the order drawn, every id of `masks` as a key and all inside their slide; and the
+        slides that could give no more.
     """
-    drawn, _ = draw_in_turn(
-        masks,
-        count=count,
-        size=size,
-        mpp=mpp,
-        min_tissue=min_tissue,
-        max_overlap=max_overlap,
-        seed=seed,
-        taken=taken or {},
-        studies=studies or {},
-        elsewhere={},
-    )
-    return drawn
-
-
-def draw_in_turn(
-    masks: Mapping[str, TissueMask],
-    *,
-    count: int,
-    size: int,
-    mpp: float,
-    min_tissue: float,
-    max_overlap: float,
-    seed: int,
-    taken: Mapping[str, Sequence[Region]],
-    studies: Mapping[str, str],
-    elsewhere: Mapping[str, int],
-) -> tuple[dict[str, list[Region]], set[str]]:
-    """Draw as `sample_regions` does, and say which slides could give no more.
-
-    `elsewhere` counts regions of other fields of view by slide id: they decide between slides, and between studies,
-    that have equally many.
-
-    Raises:
-        ValueError: an argument is out of range.
-    """
-    check_arguments(count, size, mpp, min_tissue, max_overlap)
     names = turns_of(masks, seed)
     draws = {
         name: _draw(masks[name], size, mpp, min_tissue, max_overlap, _slide_rng(seed, name), taken.get(name, ()))

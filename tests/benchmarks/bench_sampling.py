@@ -12,8 +12,9 @@ import openslide
 import pytest
 import tifffile
 
-from evaluation.slides import Region, TissueMask, open_slide, read_regions, sample_regions
+from evaluation.slides import Region, TissueMask, open_slide, read_regions
 from evaluation.slides._reading import cores
+from tests.evaluation.slides.draws import sample_regions
 
 ROIS = 2_000
 SIZE = 1_024

@@ -12,11 +12,12 @@ from PIL import Image
 from evaluation.slides import decode_image
 from pipeline.bins import bin_candidates
 from pipeline.errors import ChangedError, InputError
-from pipeline.ingest import add_slides
+from pipeline.ingest import add_slides, list_slides
 from pipeline.roi_import import ROI_COLUMNS, import_rois
 from pipeline.rois import get_roi, list_rois, own_choices, reject_roi, return_roi, select_across_bins, select_roi
 from pipeline.sampling import sample_candidates
 from pipeline.seeds import SeedText, save_seed
+from pipeline.slide_edits import withdraw_slide, withdrawn_slides
 from pipeline.workspace import Workspace
 from tests.databases import new_workspace
 from tests.pipeline.conftest import METADATA, draw_slide, write_csv
@@ -186,6 +187,22 @@ def test_every_bad_row_of_an_import_is_listed_and_nothing_imported(with_slides: 
     assert lines == ["line 3", "line 4", "line 5", "line 6", "line 7", "line 9"]
     assert list_rois(with_slides) == []
     assert list(with_slides.rois.iterdir()) == []
+
+
+def test_an_imported_place_keeps_the_rules_of_a_drawn_one(with_slides: Workspace, tmp_path: Path) -> None:
+    withdraw_slide(with_slides, list_slides(with_slides)[1].id, reason="A double.", who="test")
+    (standing, gone) = list_slides(with_slides)[0], withdrawn_slides(with_slides)[0]
+    rows = [
+        ("", standing.id, "300", "310", "200", "0.2", "", "", "", "", "", "", ""),
+        ("", standing.id, "-1", "310", "200", "1", "", "", "", "", "", "", ""),
+        ("", gone.id, "300", "310", "200", "1", "", "", "", "", "", "", ""),
+    ]
+    with pytest.raises(InputError) as caught:
+        import_rois(with_slides, write_csv(tmp_path / "rois.csv", ROI_COLUMNS, rows), who="test")
+    said = ["is finer than the slide", "reaches beyond the slide", f"There is no slide {gone.id}"]
+    for words, problem in zip(said, caught.value.problems, strict=True):
+        assert words in problem
+    assert list_rois(with_slides) == []
 
 
 def test_the_same_seed_gives_the_same_bins_again_and_elsewhere(drawn_slides: list[Path], tmp_path: Path) -> None:

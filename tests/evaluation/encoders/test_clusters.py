@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from evaluation.encoders import assign_bins, farthest, nearest, pick_spread
+from evaluation.encoders import assign_bins, farthest, nearest
 
 Features = NDArray[np.float32]
 
@@ -73,21 +73,6 @@ def test_the_distance_is_that_to_the_own_centre() -> None:
         assert result.distances[result.labels == bin_].mean() < np.linalg.norm(result.centres[0] - result.centres[1])
 
 
-@given(
-    labels=st.lists(st.integers(0, 6), max_size=60),
-    seed=st.integers(0, 1000),
-    per_bin=st.integers(0, 5),
-)
-def test_picks_are_the_nearest_of_each_bin(labels: list[int], seed: int, per_bin: int) -> None:
-    distances = np.random.default_rng(seed).random(len(labels)).tolist()
-    picks = pick_spread(labels, distances, per_bin)
-    expected: list[int] = []
-    for bin_ in sorted(set(labels)):
-        members = [row for row, label in enumerate(labels) if label == bin_]
-        expected += sorted(members, key=lambda row: distances[row])[:per_bin]
-    assert picks == expected
-
-
 def test_more_like_this_finds_the_group_and_leaves_out_itself() -> None:
     features, group = groups(10, 10)
     alike = nearest(features, 0, 9)
@@ -118,8 +103,6 @@ def test_wrong_arguments_are_named() -> None:
         (lambda: nearest(features, 5, 1), "no row 5 among 5"),
         (lambda: farthest(features, [-1], 1), "no row -1"),
         (lambda: farthest(features, [], -1), "k -1"),
-        (lambda: pick_spread([0], [0.1, 0.2], 1), "must both be"),
-        (lambda: pick_spread([0], [0.1], -1), "per_bin -1"),
     ):
         with pytest.raises(ValueError, match=message):
             call()

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.slides import Region, TissueMask, explain_no_regions, overlap_share, sample_regions
+from evaluation.slides import Region, TissueMask, explain_no_regions, overlap_share
+from tests.evaluation.slides.draws import sample_regions
 
 
 def mask_with(tissue: float, *, side: int = 250, slide_mpp: float = 0.5, seed: int = 0) -> TissueMask:
