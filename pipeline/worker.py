@@ -1,27 +1,20 @@
-"""The worker: runs queued jobs as durable workflows; killed and started again, it goes on where it was."""
+"""What a worker does: queued jobs as durable workflows, which go on where they were after a kill."""
 
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
-import socket
 import time
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
-from threading import Event
-from typing import IO, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
-from dbos import DBOS, DBOSConfig
+from dbos import DBOS
 from dbos import error as dbos_error
-from dbos._dbos import _get_dbos_instance
-from dbos._recovery import _recover_workflow
-from dbos._utils import GlobalParams
 
 from evaluation.models import ModelReply, ModelRequest, call_model, use_workspace
 from pipeline.benchmarks import evaluate_in_process, run_folder_of_job
@@ -30,20 +23,16 @@ from pipeline.diversity import measure_diversity
 from pipeline.embedding import embed_organ
 from pipeline.errors import InputError
 from pipeline.ingest import SlideMetadata, add_slides
-from pipeline.job_log import read_job_log, start_job_log
+from pipeline.job_log import read_job_log
 from pipeline.jobs import (
-    APPLICATION_NAME,
     JOB_PERMISSIONS,
-    JOB_QUEUE,
     PROGRESS_EVENT,
-    QUEUES,
     SEED_QUEUE,
     WORKFLOW_NAME,
     JobKind,
-    QueueChoice,
     in_words,
 )
-from pipeline.log import scrub_consoles, working_on
+from pipeline.log import working_on
 from pipeline.people import actor_of, find_account, system_actor
 from pipeline.progress import Progress
 from pipeline.rechecks import CheckedItem, check_again, items_to_check
@@ -53,18 +42,14 @@ from pipeline.seed_holds import JOB_HOLDER
 from pipeline.slide_tables import add_slides_from_table
 from pipeline.troubles import Trouble, trouble_of
 from pipeline.variants import ModelChoice, SeedResult, choose_models, develop_seed, pending_seeds
-from pipeline.workers import JOBS_AT_ONCE, worker_lock
 from pipeline.workspace import Workspace
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 PROGRESS_INTERVAL_S = 0.5
-TAKE_OVER_S = 10
 _PAUSES_S = (0.5, 1, 2, 4, 8, 15, 30, 30, 30)
 """Between tries of a write that disk or database refuse: two minutes. After that the work is left for later."""
-
-MAX_WORKERS_PER_HOST = 16
 
 _log = logging.getLogger(__name__)
 _workspace: Workspace | None = None
@@ -79,6 +64,14 @@ class _LeftForLaterError(BaseException):
 
 class JobCancelledError(Exception):
     """The job was cancelled while it ran; what it finished stays."""
+
+
+def work_in(workspace: Workspace) -> None:
+    """Say whose jobs this process does, before it takes any."""
+    global _workspace
+    _workspace = workspace
+    # A worker of single seeds never plans a job, which is where others set this.
+    use_workspace(workspace.root)
 
 
 def _here() -> Workspace:
@@ -130,7 +123,7 @@ class DurableSteps:
                 try:
                     return await asyncio.to_thread(function, *args, **kwargs)
                 except Exception as error:
-                    if (trouble := _passing(error)) is None or wait is None:
+                    if (trouble := passing(error)) is None or wait is None:
                         raise
                     _log.warning("%s: %s. It is tried again.", function.__name__, trouble.short)
                     await asyncio.sleep(wait)
@@ -143,7 +136,7 @@ class DurableSteps:
         return await DBOS.run_step_async({"name": function.__name__}, kept)
 
 
-def _passing(error: BaseException) -> Trouble | None:
+def passing(error: BaseException) -> Trouble | None:
     """Return what an error says of disk or database, which may be over later; None for every other error."""
     trouble = trouble_of(error)
     return trouble if trouble is not None and trouble.kind in ("full", "database") else None
@@ -154,17 +147,10 @@ def _leaving_for_later() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if (trouble := _passing(error)) is None:
+        if (trouble := passing(error)) is None:
             raise
         _log.warning("%s; this goes on when that is over", trouble.short)
         raise _LeftForLaterError from error
-
-
-def _is_no_cancellation(record: logging.LogRecord) -> bool:
-    """Let through what the queue logs, but for its tracebacks of work that somebody cancelled: that is no fault."""
-    error = record.exc_info[1] if isinstance(record.exc_info, tuple) else None
-    cancelled = (dbos_error.DBOSWorkflowCancelledError, dbos_error.DBOSAwaitedWorkflowCancelledError, JobCancelledError)
-    return not isinstance(error, cancelled)
 
 
 def _reporter(job_id: str) -> Progress:
@@ -313,7 +299,7 @@ async def _generate(parameters: dict[str, Any], who: str, job_id: str) -> dict[s
         try:
             result = await unit.get_result()
         except Exception as error:
-            if _passing(error) is not None:
+            if passing(error) is not None:
                 raise
             # One unit's fault is not the others': they go on.
             result = SeedResult(seed_id, "failed", in_words(error))
@@ -347,7 +333,7 @@ async def _check(parameters: dict[str, Any], who: str, job_id: str) -> dict[str,
         try:
             result = await unit.get_result()
         except Exception as error:
-            if _passing(error) is not None:
+            if passing(error) is not None:
                 raise
             result = CheckedItem(item_id, "incomplete", in_words(error))
         results.append(result)
@@ -409,149 +395,3 @@ def _log_unit(identifier: str, came_to: str, reason: str | None, *, good: bool) 
         came_to,
         f": {reason}" if reason else "",
     )
-
-
-def check_queue_choice(queue_url: str, queue: QueueChoice) -> None:
-    """Make sure that a worker may serve only some queues.
-
-    Raises:
-        InputError: the workspace is on SQLite, whose queue is a file of this one machine.
-    """
-    if queue != "all" and queue_url.startswith("sqlite"):
-        raise InputError(
-            f"--queue {queue} is for more machines on PostgreSQL. This workspace's queue is a SQLite file, which only "
-            "workers on one machine can share: leave --queue away, or set HISTOCURATOR_DATABASE_URL (docs/jobs.md)."
-        )
-
-
-def run_worker(workspace: Workspace, *, stop: Event, queue: QueueChoice = "all") -> None:
-    """Work on the queues until `stop` is set.
-
-    Args:
-        workspace: whose jobs.
-        stop: ends it.
-        queue: which of its queues: whole jobs, single seeds and items, or all.
-
-    Raises:
-        InputError: too many workers run on this host already, or the choice of a queue needs PostgreSQL.
-    """
-    global _workspace
-    check_queue_choice(workspace.queue_url, queue)
-    slot, lock = _take_slot(workspace)
-    _workspace = workspace
-    # A worker of single seeds never plans a job, which is where others set this.
-    use_workspace(workspace.root)
-    start_job_log(workspace, _worker_name(workspace, slot))
-    configuration: DBOSConfig = {
-        "name": APPLICATION_NAME,
-        "system_database_url": workspace.queue_url,
-        "application_version": version("histocurator"),
-        # The same id after a restart: that is how a killed worker's jobs are found again.
-        "executor_id": _worker_name(workspace, slot),
-        "log_level": "WARNING",
-        # Errors go to logs, and values are replies of models.
-        "db_engine_kwargs": {"hide_parameters": True},
-        "notification_listener_polling_interval_sec": 0.2,
-    }
-    DBOS(config=configuration)
-    DBOS.listen_queues(QUEUES[queue])
-    scrub_consoles()
-    logging.getLogger("dbos").addFilter(_is_no_cancellation)
-    try:
-        DBOS.launch()
-        DBOS.register_queue(JOB_QUEUE, worker_concurrency=JOBS_AT_ONCE, polling_interval_sec=0.3)
-        DBOS.register_queue(
-            SEED_QUEUE,
-            worker_concurrency=workspace.settings.model_concurrency,
-            polling_interval_sec=0.3,
-        )
-        _log.info("worker %s waits for %s of %s", slot, " and ".join(QUEUES[queue]), workspace.root)
-        dropped: set[str] = set()
-        while True:
-            with _where_it_can("What other workers left was not looked for"):
-                _take_over(workspace, slot)
-            with _where_it_can("What was left for later was not looked for"):
-                dropped = _take_up(_worker_name(workspace, slot), dropped)
-            if stop.wait(TAKE_OVER_S):
-                break
-    finally:
-        DBOS.destroy()
-        lock.close()
-
-
-@contextmanager
-def _where_it_can(what: str) -> Iterator[None]:
-    """Go on where disk or database refuse what is tried again soon."""
-    try:
-        yield
-    except Exception as error:
-        if (trouble := _passing(error)) is None:
-            raise
-        _log.warning("%s: %s", what, trouble.short)
-
-
-def _take_up(name: str, dropped_before: Set[str]) -> set[str]:
-    """Give this worker's own work back to the queues that nobody does here: it was left for later, or its end is lost.
-
-    Args:
-        name: the worker's.
-        dropped_before: what was found so the time before; only what is so twice is given back, since work that is
-            just being taken up looks the same.
-
-    Returns:
-        what was found so for the first time.
-    """
-    dbos = _get_dbos_instance()
-    pending = {one.workflow_id: one for one in dbos._sys_db.get_pending_workflows(name, GlobalParams.app_version)}
-    dropped = set(pending) - set(dbos._active_workflows_set.activeList())
-    for workflow_id in dropped & dropped_before:
-        _recover_workflow(dbos, pending[workflow_id], [name])
-        _log.warning("%s goes on", workflow_id)
-    return dropped - dropped_before
-
-
-def _worker_name(workspace: Workspace, slot: int) -> str:
-    """Return the name under which a worker's jobs are found again.
-
-    Workers on a SQLite queue share its folder, whatever their machine is called: a container has another name after
-    each start. Those on PostgreSQL may run on several machines.
-    """
-    where = "local" if workspace.queue_url.startswith("sqlite") else socket.gethostname()
-    return f"{where}-{slot}"
-
-
-def _take_slot(workspace: Workspace) -> tuple[int, IO[str]]:
-    """Return the lowest free worker number of this host, held by a lock that ends with the process."""
-    for slot in range(MAX_WORKERS_PER_HOST):
-        if (lock := _lock_slot(workspace, slot)) is not None:
-            return slot, lock
-    raise InputError(f"{MAX_WORKERS_PER_HOST} workers run on this machine already")
-
-
-def _lock_slot(workspace: Workspace, slot: int) -> IO[str] | None:
-    """Return the lock of a worker number, or None where a worker has it."""
-    lock = worker_lock(workspace, _worker_name(workspace, slot)).open("w")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        return None
-    return lock
-
-
-def _take_over(workspace: Workspace, own: int) -> None:
-    """Give what this host's workers left undone that have ended back to the queues.
-
-    A killed worker's work is found again by the next one of its number. Where two were at work and one is started
-    again, nobody would have the other number.
-    """
-    for slot in range(MAX_WORKERS_PER_HOST):
-        name = _worker_name(workspace, slot)
-        if slot == own or not worker_lock(workspace, name).exists():
-            continue
-        if (lock := _lock_slot(workspace, slot)) is None:
-            continue
-        # Held meanwhile, so that no worker of this number starts and its work is not taken from under it.
-        with lock:
-            for handle in DBOS._recover_pending_workflows([name]):
-                _log.warning("worker %s has ended: %s goes on here", slot, handle.get_workflow_id())

@@ -100,7 +100,7 @@ def worker(
     """Run queued jobs until stopped; `serve` starts one of its own."""
     with opened_with_queue(workspace) as opened:
         from pipeline.permissions import Permission
-        from pipeline.worker import check_queue_choice, run_worker
+        from pipeline.worker_process import check_queue_choice, run_worker
 
         opened.actor.require(Permission.MANAGE_WORKSPACE)
         check_queue_choice(opened.queue_url, queue.value)

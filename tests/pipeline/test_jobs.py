@@ -27,7 +27,7 @@ from pipeline.releases import build_release
 from pipeline.review import decide, list_items
 from pipeline.rois import list_rois
 from pipeline.variants import choose_models, generate_items, pending_seeds
-from pipeline.worker import _worker_name
+from pipeline.worker_process import _worker_name
 from pipeline.workspace import QUEUE_FILE, Workspace
 from tests.pipeline import scripted
 from tests.wire.stub import Answer, Fault, Hang, Received, Step, WireStub

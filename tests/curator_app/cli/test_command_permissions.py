@@ -153,7 +153,7 @@ def working_as(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Callabl
             for role in Role
         )
     # Stopped at once where it is allowed; and no test changes how the process takes its signals.
-    monkeypatch.setattr("pipeline.worker.run_worker", lambda *_, **__: None)
+    monkeypatch.setattr("pipeline.worker_process.run_worker", lambda *_, **__: None)
     monkeypatch.setattr("curator_app.cli.workspaces.signal.signal", lambda *_: None)
 
     def become(name: str) -> None:
