@@ -185,7 +185,8 @@ def _organ_system(organs: OrganMap, place: OrganPlace | None, value: str | None)
 
 
 def expand_paths(paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
-    """Replace folders by the slides in them; a folder of DICOM files and one of OME-NGFF (.zarr) are one slide.
+    """Replace folders by the slides in them; a folder of DICOM files and one of OME-NGFF (.zarr) are one slide,
+    also within a folder.
 
     Returns:
         the slide paths, and what was wrong with the others.
@@ -195,19 +196,36 @@ def expand_paths(paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
     for path in paths:
         if not path.exists():
             problems.append(f"{path}: there is no such file or folder.")
-        elif path.is_dir() and not _is_ngff(path):
-            inside = sorted(
-                p for p in path.iterdir() if _is_ngff(p) or (p.suffix.lower() in SLIDE_SUFFIXES and p.is_file())
-            )
-            if inside and all(p.suffix.lower() == ".dcm" for p in inside):
-                found.append(path)
-            elif inside:
-                found += [p for p in inside if p.suffix.lower() != ".dcm"]
-            else:
-                problems.append(f"{path}: the folder holds no slide of a known ending.")
-        else:
+        elif not path.is_dir() or _is_ngff(path) or _is_dicom_folder(path):
             found.append(path)
+        else:
+            inside = [p for p in sorted(path.iterdir()) if _is_ngff(p) or _is_dicom_folder(p) or _is_slide_file(p)]
+            single = [p for p in inside if not _is_dicom_file(p)]
+            found += single
+            if not inside:
+                problems.append(f"{path}: the folder holds no slide of a known ending.")
+            elif len(single) < len(inside):
+                problems.append(
+                    f"{path}: DICOM files ({len(inside) - len(single)} .dcm) lie among other slides and were left "
+                    "out. Put each DICOM slide into a folder of its own, or name one of its files."
+                )
     return found, problems
+
+
+def _is_slide_file(path: Path) -> bool:
+    return path.suffix.lower() in SLIDE_SUFFIXES and path.is_file()
+
+
+def _is_dicom_file(path: Path) -> bool:
+    return path.suffix.lower() == ".dcm" and path.is_file()
+
+
+def _is_dicom_folder(path: Path) -> bool:
+    """Say whether of the slides in a folder all are DICOM files, which OpenSlide opens as one."""
+    if not path.is_dir() or _is_ngff(path):
+        return False
+    slides = [p for p in path.iterdir() if _is_ngff(p) or _is_slide_file(p) or _is_dicom_folder(p)]
+    return bool(slides) and all(_is_dicom_file(p) for p in slides)
 
 
 @needs(Permission.ADD_SLIDES)

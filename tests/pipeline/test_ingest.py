@@ -75,3 +75,20 @@ def test_missing_metadata_is_named_before_any_file_is_read(
     with pytest.raises(InputError, match=named):
         add_slides(workspace, [draw_slide(tmp_path / "a.tiff")], metadata, who="test")
     assert list_slides(workspace) == []
+
+
+def test_a_folder_may_hold_dicom_slides_in_folders_and_loose_dicom_files_are_named(
+    workspace: Workspace, shared_data: Path, tmp_path: Path
+) -> None:
+    study = tmp_path / "study"
+    (study / "notes").mkdir(parents=True)
+    (study / "notes" / "readme.txt").write_text("no slide")
+    draw_slide(study / "good.tiff")
+    (study / "series").mkdir()
+    for name in ("boxes_0.dcm", "boxes_1.dcm"):
+        shutil.copyfile(shared_data / "slides" / name, study / "series" / name)
+    shutil.copyfile(shared_data / "slides" / "boxes_0.dcm", study / "loose.dcm")
+    report = add_slides(workspace, [study], METADATA, who="test")
+    assert sorted(slide.name for slide in report.added) == ["good.tiff", "series"]
+    (problem,) = report.problems
+    assert "DICOM files (1 .dcm) lie among other slides" in problem

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import tifffile
 from numpy.typing import NDArray
+from PIL import Image
 
 GLASS = 245
 _HAEMATOXYLIN = np.array([0.65, 0.70, 0.29])
@@ -61,3 +64,49 @@ def disc(height: int, width: int, y: float, x: float, radius: float) -> NDArray[
     """A filled circle."""
     rows, columns = np.mgrid[:height, :width]
     return np.asarray((rows - y) ** 2 + (columns - x) ** 2 <= radius**2)
+
+
+BLOCK = 4_096
+"""Side of the pieces of tissue on a large drawn slide, in level-0 pixels."""
+
+
+def draw_large_slide(path: Path, *, side: int = 30_000) -> Path:
+    """Write a slide of `side` pixels at 0.5 µm/px, in JPEG tiles, with tissue on every second block.
+
+    All tiles of one kind are the same bytes, so that it takes seconds, not minutes.
+    """
+    ground = glass(256, 256)
+    tissue = stain(ground, np.ones((256, 256), dtype=bool), 0.1, 0.25)
+    for number in range(24):
+        nucleus = disc(256, 256, 20 + (number * 97) % 220, 20 + (number * 61) % 220, 8)
+        tissue = stain(tissue, nucleus, 0.6, 0.0)
+    kinds = [_jpeg(ground), _jpeg(tissue)]
+
+    def tiles(step: int) -> Iterator[bytes]:
+        level = side // step
+        for y in range(0, level, 256):
+            for x in range(0, level, 256):
+                yield kinds[(y * step // BLOCK + x * step // BLOCK) % 2]
+
+    with tifffile.TiffWriter(path, bigtiff=True) as writer:
+        for step in (1, 4, 16):
+            writer.write(
+                tiles(step),
+                shape=(side // step, side // step, 3),
+                dtype=np.uint8,
+                tile=(256, 256),
+                photometric="ycbcr",
+                subsampling=(2, 2),
+                compression="jpeg",
+                subfiletype=1 if step > 1 else 0,
+                metadata=None,
+                resolution=(20_000 / step, 20_000 / step),
+                resolutionunit="CENTIMETER",
+            )
+    return path
+
+
+def _jpeg(image: NDArray[np.uint8]) -> bytes:
+    stream = io.BytesIO()
+    Image.fromarray(image).save(stream, "JPEG", quality=80, subsampling="4:2:0")
+    return stream.getvalue()
