@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import streamlit as st
+
 from curator_app.components._assets import component_from
 from db.tables import Slide
 
 _mount = component_from("slide_list")
 
-PIXELS_PER_GPX = 1e9
 MICRONS_PER_MM = 1000
 
 
@@ -25,11 +26,6 @@ class SlideCard:
     @classmethod
     def of(cls, slide: Slide) -> SlideCard:
         """Return a stored slide as a card."""
-        size = ""
-        if slide.mpp:
-            width, height = (side * slide.mpp / MICRONS_PER_MM for side in (slide.width, slide.height))
-            size = f"{width:.1f} × {height:.1f} mm · "
-        gigapixels = slide.width * slide.height / PIXELS_PER_GPX
         resolution = f"{slide.mpp:.3g} µm/px" if slide.mpp else "resolution unknown"
         tissue = "" if slide.tissue_share is None else f" · {slide.tissue_share:.0%} tissue"
         levels = "1 level" if slide.level_count == 1 else f"{slide.level_count} levels"
@@ -38,11 +34,28 @@ class SlideCard:
             name=slide.name,
             lines=(
                 *_said_of(slide),
-                f"{size}{gigapixels:.3g} Gpx",
+                f"{_extent(slide)}{_pixels(slide.width * slide.height)}",
                 f"{resolution} · {levels}{tissue}",
                 f"{slide.source} · {slide.licence}",
             ),
         )
+
+
+def _extent(slide: Slide) -> str:
+    """Return how large a slide is, in the unit in which that can be read; nothing where nobody knows."""
+    if not slide.mpp:
+        return ""
+    width, height = (side * slide.mpp for side in (slide.width, slide.height))
+    if min(width, height) < MICRONS_PER_MM / 2:
+        return f"{width:,.0f} × {height:,.0f} µm · "
+    return f"{width / MICRONS_PER_MM:,.1f} × {height / MICRONS_PER_MM:,.1f} mm · "
+
+
+def _pixels(count: int) -> str:
+    for unit, size in (("Gpx", 1e9), ("Mpx", 1e6)):
+        if count >= size / 10:
+            return f"{count / size:,.3g} {unit}"
+    return f"{count:,} px"
 
 
 def _said_of(slide: Slide) -> list[str]:
@@ -64,6 +77,11 @@ def _said_of(slide: Slide) -> list[str]:
 
 def slide_list(cards: Sequence[SlideCard], *, key: str, chosen: str) -> str:
     """Show the slides and return the id of the chosen one (`chosen` until the person chooses another)."""
+    known = {card.id for card in cards}
+    # What was chosen just now, before the component is told what is chosen.
+    stated = st.session_state.get(key) or {}
+    if stated.get("slide") in known:
+        chosen = str(stated["slide"])
     result = _mount(
         key=key,
         default={"slide": chosen},
@@ -82,5 +100,4 @@ def slide_list(cards: Sequence[SlideCard], *, key: str, chosen: str) -> str:
         },
     )
     picked = result.get("slide")
-    known = {card.id for card in cards}
     return str(picked) if picked in known else chosen

@@ -99,6 +99,8 @@ def test_each_is_seen_in_the_viewer(chromium: Browser, added: tuple[Workspace, A
             expect(page.locator(f'.viewer[data-open="{slide.id}"]')).to_be_visible()
             page.wait_for_function(AT_REST)
             wait_for_picture(page)
+            expect(page.get_by_role("radio", name=slide.name)).to_be_checked()
+            expect(page.get_by_role("radio", checked=True)).to_have_count(1)
             page.wait_for_load_state("networkidle")
             shot = tmp_path / "shot.png"
             page.locator(".osd").first.screenshot(path=str(shot))
