@@ -168,7 +168,7 @@ def test_the_viewer_zooms_and_knows_its_scale(chromium: Browser, filled: Served)
     with visit(chromium, filled) as page:
         go(page, "Slides")
         wait_for_picture(page)
-        page.get_by_role("button", name="Magnification 20 times").click()
+        page.get_by_role("button", name="20× magnification").click()
         expect(page.locator(".now")).to_have_text("20×")
         expect(page.locator(".scale")).to_contain_text("µm")
         # 20× is 0.5 µm per pixel: the bar's length in pixels is twice its micrometres.

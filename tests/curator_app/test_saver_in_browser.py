@@ -163,13 +163,17 @@ def test_what_is_typed_while_it_is_saved_is_saved_too(tab: Page, served: Served)
 
 
 def test_a_closed_tab_gives_its_work_back(tab: Page, served: Served) -> None:
-    def held() -> int:
-        with served.workspace.reading() as session:
-            return len(session.exec(select(Lease).where(col(Lease.until) > utc_now())).all())
+    wait_for_picture(tab)
+    shown = str(tab.locator(".viewer").get_attribute("data-open")).split("/")[-2]
 
-    _wait_until(lambda: held() == 1)
+    def held() -> bool:
+        of_shown = select(Lease).where(Lease.object_id == shown, col(Lease.until) > utc_now())
+        with served.workspace.reading() as session:
+            return session.exec(of_shown).first() is not None
+
+    _wait_until(held)
     tab.close(run_before_unload=False)
-    _wait_until(lambda: held() == 0)
+    _wait_until(lambda: not held())
 
 
 def test_what_is_refused_is_said_in_the_form(tab: Page, served: Served) -> None:

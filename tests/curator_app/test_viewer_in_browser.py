@@ -69,7 +69,7 @@ def test_what_is_drawn_on_the_screen_is_at_the_same_pixels_in_the_database(chrom
     with visit(chromium, served) as page:
         slide = _open(page)
         left, top, width, height = _stage(page)
-        page.get_by_role("button", name="Magnification 20 times").click()
+        page.get_by_role("button", name="20× magnification").click()
         expect(page.locator(".now")).to_have_text("20×")
         # At 20× on a slide of 0.5 µm/px one pixel of the screen is one of the slide; the middle is the slide's middle.
         page.mouse.move(left + width / 2, top + height / 2)
@@ -108,7 +108,7 @@ def test_what_is_drawn_on_the_screen_is_at_the_same_pixels_in_the_database(chrom
 def test_by_keyboard_alone_and_while_the_view_is_rotated(chromium: Browser, served: Served) -> None:
     with visit(chromium, served) as page:
         _open(page)
-        page.get_by_role("button", name="Magnification 20 times").click()
+        page.get_by_role("button", name="20× magnification").click()
         expect(page.locator(".now")).to_have_text("20×")
         page.keyboard.press("}")  # by 90°: what was to the right lies below
         expect(page.get_by_role("button", name="Upright")).to_have_text("90°")
@@ -194,7 +194,7 @@ def test_layers_rulers_and_what_a_roi_holds(chromium: Browser, served: Served) -
         expect(_word(page)).to_contain_text("holds 1 ROI of 20×")
         page.keyboard.press("f")
         expect(_word(page)).to_contain_text("within 1 ROI of 5×")
-        page.get_by_role("button", name="Magnification 20 times").click()
+        page.get_by_role("button", name="20× magnification").click()
         expect(canvas).to_have_attribute("data-drawn", "2")
         expect(page.locator(".now")).to_have_text("20×")
         page.keyboard.press("m")

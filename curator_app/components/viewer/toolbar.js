@@ -29,7 +29,7 @@ function buildToolbar(viewer) {
   const now = document.createElement("span");
   now.className = "now small";
   const magnifications = MAGNIFICATIONS.map((factor) => {
-    const element = button(`${factor}×`, `Magnification ${factor} times`, () => viewer.magnify(factor));
+    const element = button(`${factor}×`, `${factor}× magnification`, () => viewer.magnify(factor));
     element.dataset.factor = factor;
     return element;
   });
@@ -40,9 +40,9 @@ function buildToolbar(viewer) {
     return span;
   };
   const upright = button("0°", "Upright (Home: upright and whole)", () => viewer.turn(null));
-  const newField = button("New ROI", "Draw a ROI (n)", () =>
+  const newField = button("New ROI", "New ROI: draw it (n)", () =>
     viewer.drawing.active ? viewer.end() : viewer.startDrawing());
-  const ruler = button("Ruler", "Measure between two points (m)", () =>
+  const ruler = button("Ruler", "Ruler: measure between two points (m)", () =>
     viewer.rulers.active ? viewer.end() : viewer.startMeasuring());
   const turning = group(
     drawnButton(LEFT, "Rotate left by 90° ([ by 15°)", () => viewer.turn(-TURN)),
@@ -54,7 +54,7 @@ function buildToolbar(viewer) {
   for (const element of [turning, acts]) element.classList.add("of-slide");
   viewer.tools.append(
     group(
-      button("Whole", "Show the whole image", () => {
+      button("Whole", "Whole image", () => {
         viewer.touched = true;
         viewer.osd?.viewport.goHome(true);
       }),
