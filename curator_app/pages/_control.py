@@ -19,6 +19,9 @@ CONTROL_KEY = Key("c", "Show a concurrent control beside the ROI, then the next 
 _AT = "seed_control"
 """The ROI that a control was asked for, and which one of its controls."""
 
+_NONE = "seed_control_none"
+"""The ROI that has none, and why: that takes a line, not half of the image."""
+
 
 def control_buttons(roi: Roi, slide: Slide) -> None:
     """Draw the button that opens a control or goes to the next one, and the one that closes it."""
@@ -36,6 +39,9 @@ def control_buttons(roi: Roi, slide: Slide) -> None:
 def beside_control(roi: Roi) -> Iterator[None]:
     """Draw what is in the block, with the control beside it where one was asked for."""
     if not _number(roi):
+        none_for, reason = st.session_state.get(_NONE, (None, ""))
+        if none_for == roi.id:
+            st.html(f'<p class="hc-facts" role="status">No control: {html.escape(reason)}</p>')
         yield
         return
     own, other = st.columns(2)
@@ -82,4 +88,10 @@ def _number(roi: Roi) -> int:
 
 
 def _show(roi_id: str, number: int) -> None:
+    st.session_state.pop(_NONE, None)
+    if number:
+        try:
+            control_roi(workspace(), roi_id, number=number)
+        except NoControlError as error:
+            st.session_state[_NONE], number = (roi_id, error.message), 0
     st.session_state[_AT] = (roi_id, number)

@@ -31,7 +31,7 @@ def roi_files(slide: Slide) -> None:
             f'<a href="{escape(geojson_address(slide.id, states=states))}" download>{words}</a>'
             for words, states in links.items()
         ]
-        st.html(f"<p>Download: {' · '.join(parts)}</p>")
+        st.html(f'<p class="hc-link">Download: {" · ".join(parts)}</p>')
         if may(Permission.CHOOSE_ROIS):
             _import_form(slide)
 

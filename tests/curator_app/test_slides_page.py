@@ -198,7 +198,8 @@ def test_the_last_slide_that_was_withdrawn_can_come_back(with_slides: Workspace)
 def test_a_control_stands_beside_the_roi_and_the_key_goes_on(with_rois: Workspace) -> None:
     page = open_page(with_rois, "write_seeds")
     page.button(key="control").click().run()
-    assert "No study is stated" in _said(page)
+    assert "No control: No study is stated" in _said(page)
+    assert not any(button.key == "control_close" for button in page.button)
     slides = list_slides(with_rois)
     for number, slide in enumerate(slides):
         said = {"study": "TG-1", "dose_group": "control" if number else "high", "subject": str(number)}
@@ -208,7 +209,7 @@ def test_a_control_stands_beside_the_roi_and_the_key_goes_on(with_rois: Workspac
     words = _said(page)
     if "counts as a control" in words:
         edit_slide(with_rois, slides[0].id, {"dose_group": "control"}, who="test")
-        page.run()
+        page.button(key="control").click().run()
         words = _said(page)
     assert "Concurrent control 1 of " in words
     page.button(key="control").click().run()
