@@ -27,7 +27,7 @@ pytestmark = pytest.mark.browser
 SCREENSHOTS = os.environ.get("HISTOCURATOR_SCREENSHOTS")
 SENTENCE = "Which cells line the sinusoid that is marked here, and what do they carry?"
 FIFTY = "Which of these nuclei is in mitosis, and how many?"
-TIMES = 20
+TIMES = 10
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def _arrives(served: Served, text: str) -> bool:
 
 
 def test_fifty_fast_keys_and_ctrl_enter_save_the_whole_text(tab: Page, served: Served) -> None:
-    """Twenty times in a row, without a pause between the last key and the saving."""
+    """Ten times in a row, without a pause between the last key and the saving."""
     before = {entry.seed.id for entry in list_seeds(served.workspace)}
     texts = [f"{number:02} {FIFTY}" for number in range(TIMES)]
     for number, text in enumerate(texts):

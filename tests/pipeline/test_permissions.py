@@ -78,7 +78,11 @@ UNGUARDED = {
     "job_log.start_job_log": "opens the worker's own log",
     "workers.running_workers": "counts locks",
     "workers.worker_lock": "names a file",
-    "worker.run_worker": "runs jobs, each as who started it",
+    "tissue_masks.keep_tissue_mask": "a slide's own file, for functions that have asked",
+    "tissue_masks.mask_path": "a slide's own file, for functions that have asked",
+    "tissue_masks.tissue_mask": "a slide's own file, for functions that have asked",
+    "worker.work_in": "says whose jobs the worker runs, each as who started it",
+    "worker_process.run_worker": "runs jobs, each as who started it",
     "people._sessions.end_session": "the server ends a session that has expired or is signed out",
     # Who asks is not known yet: the secret, the password, the link or the claims decide.
     "people._accounts.command_line_actor": "says who the actor is",
