@@ -14,7 +14,8 @@ DEMO_ARGS ?=
 PYTEST_ARGS ?=
 WORKERS ?= 3
 # Browser tests wait more than they compute: one worker more than the two cores of a small machine.
-PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile
+# The order is that of tests/conftest.py, the long files first.
+PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help install viewer demo test test-sqlite test-postgresql test-models lint types contract bench docs wheel clean

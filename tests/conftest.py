@@ -10,9 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
+from argon2 import PasswordHasher
 from sqlalchemy import Engine
 
 from pipeline import workspace as workspaces
+from pipeline.people import _passwords
 from tests.databases import PostgresqlServer, dropping_databases, engine_name, new_database_environment, on_postgresql
 
 _VARIABLE = "HISTOCURATOR_TEST_DATA"
@@ -77,6 +79,15 @@ def _run_is_on_its_engine(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def programs_hasher() -> Iterator[PasswordHasher]:
+    """Quick hashes, since a real one takes 64 MiB and a fifth of a second of a core; the program's own hasher."""
+    own = _passwords._hasher
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_passwords, "_hasher", PasswordHasher(time_cost=1, memory_cost=8, parallelism=1))
+        yield own
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _databases_of_the_module() -> Iterator[None]:
     with dropping_databases():
@@ -92,6 +103,39 @@ def _databases_of_the_test(_databases_of_the_module: None) -> Iterator[None]:
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse a kind of database that there is not, before any test."""
     engine_name()
+
+
+LONG = (
+    "demo/test_build",
+    "test_jobs.py",
+    "test_lost_connection_in_browser",
+    "test_main_job",
+    "test_small_language_model",
+    "test_pages_in_browser",
+    "test_hostile_input.py",
+    "test_text_field_in_browser",
+    "test_saves_under_load",
+    "test_postgresql",
+    "test_account_in_browser",
+    "test_saver_in_browser",
+    "test_jobs_under_trouble",
+    "test_exit_codes",
+    "test_sample_rois_in_browser",
+    "test_items_page_in_browser",
+    "test_single_sign_on_in_browser",
+    "test_every_slide_in_browser",
+)
+"""Files that take a minute or more, the longest first."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the long files: several processes at work then end together."""
+
+    def place(item: pytest.Item) -> int:
+        return next((number for number, name in enumerate(LONG) if name in item.nodeid), len(LONG))
+
+    items.sort(key=place)
 
 
 REQUIRE_ALL = "HISTOCURATOR_REQUIRE_ALL"

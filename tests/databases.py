@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -19,7 +20,7 @@ from db import connect, migrate, new_id
 from pipeline.backup import RestoreSummary, restore_backup
 from pipeline.errors import InputError
 from pipeline.settings import SETTINGS_FILE
-from pipeline.workspace import DATABASE_FILE, Workspace, create_workspace
+from pipeline.workspace import DATABASE_FILE, Workspace, create_workspace, open_workspace
 
 ENGINE_VARIABLE = "HISTOCURATOR_TEST_DATABASE"
 """Names the kind of database; without it the tests run on SQLite."""
@@ -88,6 +89,13 @@ class PostgresqlServer:
         self._say(f"CREATE DATABASE {name}{template}")
         _made.append((self, name))
         return self._url(name)
+
+    def replace_database(self, url: str, filled: str) -> None:
+        """Make the database of a URL a copy of the one of another URL, to which nobody may be connected."""
+        name = make_url(url).database
+        assert name is not None
+        self.drop_database(name)
+        self._say(f"CREATE DATABASE {name} TEMPLATE {make_url(filled).database}")
 
     def drop_database(self, name: str) -> None:
         """Drop a database, whoever is still connected."""
@@ -184,6 +192,45 @@ def _empty_database() -> bytes:
             connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         engine.dispose()
         return file.read_bytes()
+
+
+_FILLED_FOLDERS = ("slides", "rois", "thumbnails", "features")
+_filled: dict[str, Workspace] = {}
+
+
+def filled_like(workspace: Workspace, name: str, fill: Callable[[Workspace], None], keep: Path) -> Workspace:
+    """Make a new workspace hold what `fill` puts into one, and return it as it is opened then.
+
+    Filling takes a second or more, so each kind is filled once in a process and copied from then on.
+
+    Args:
+        workspace: new and empty.
+        name: of the kind.
+        fill: fills a workspace with it.
+        keep: folder of the session, for the one that is copied.
+    """
+    if name not in _filled:
+        kept = len(_made)
+        filled = new_workspace(keep / name)
+        # Not of the test that happens to be the first.
+        del _made[kept:]
+        fill(filled)
+        filled.engine.dispose()
+        _filled[name] = filled
+    source = _filled[name]
+    workspace.engine.dispose()
+    for folder in _FILLED_FOLDERS:
+        shutil.copytree(source.root / folder, workspace.root / folder, dirs_exist_ok=True)
+    shutil.copyfile(source.audit_head, workspace.audit_head)
+    if on_postgresql():
+        _server().replace_database(_url_of(workspace), _url_of(source))
+    else:
+        shutil.copyfile(source.root / DATABASE_FILE, workspace.root / DATABASE_FILE)
+    return open_workspace(workspace.root)
+
+
+def _url_of(workspace: Workspace) -> str:
+    return workspace.engine.url.render_as_string(hide_password=False)
 
 
 def content_of(engine: Engine) -> dict[str, list[str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import cache
 from threading import BoundedSemaphore
 
 from argon2 import PasswordHasher
@@ -20,7 +21,6 @@ _LEAST_DIFFERENT = 5
 _hasher = PasswordHasher()
 # One hash takes 64 MiB and all of a core: many at once would be an attack too.
 _slots = BoundedSemaphore(4)
-_NOBODYS = _hasher.hash("no account has this password")
 
 
 def checked_password(password: str, *, name: str) -> str:
@@ -52,11 +52,19 @@ def password_fits(password: str, password_hash: str | None) -> bool:
     """Say whether a typed password is the hashed one; takes as long where there is no hash."""
     normal = _normal(password[: 4 * MAX_LENGTH])
     with _slots:
+        # Made for whoever comes first, known or not, so that the time it takes tells nothing of the account.
+        stand_in = _nobodys(_hasher)
         try:
-            _hasher.verify(password_hash or _NOBODYS, _bytes(normal))
+            _hasher.verify(password_hash or stand_in, _bytes(normal))
         except (VerificationError, InvalidHashError):
             return False
     return password_hash is not None
+
+
+@cache
+def _nobodys(hasher: PasswordHasher) -> str:
+    """Return a hash to verify where there is none; not made on import, which every command would wait for."""
+    return hasher.hash("no account has this password")
 
 
 def _bytes(normal: str) -> bytes:

@@ -16,10 +16,10 @@ from tests.load.app import Target
 from tests.load.clients import Pace
 from tests.load.kills import edit_under_kills
 from tests.load.scene import fill
-from tests.pipeline.conftest import SEED_TEXTS, drawn_slides, with_rois, with_slides, workspace
+from tests.pipeline.conftest import SEED_TEXTS, drawn_slides, filled_folder, with_rois, workspace
 from tests.pipeline.test_jobs import CALLS_AT_ONCE, generate_under_kills
 
-__all__ = ["drawn_slides", "with_rois", "with_slides", "workspace"]
+__all__ = ["drawn_slides", "filled_folder", "with_rois", "workspace"]
 
 KILLS = 20
 SEEDS_PER_ROI = 6

@@ -13,9 +13,9 @@ from streamlit.testing.v1 import AppTest
 
 from curator_app.session import use_workspace
 from pipeline.workspace import Workspace
-from tests.pipeline.conftest import drawn_slides, with_rois, with_seeds, with_slides, workspace
+from tests.pipeline.conftest import drawn_slides, filled_folder, with_rois, with_seeds, with_slides, workspace
 
-__all__ = ["drawn_slides", "with_rois", "with_seeds", "with_slides", "workspace"]
+__all__ = ["drawn_slides", "filled_folder", "with_rois", "with_seeds", "with_slides", "workspace"]
 
 CHROMIUM_NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 CHROMIUM_ARGUMENTS = [

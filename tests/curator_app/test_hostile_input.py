@@ -55,6 +55,8 @@ FORM = [("Content-Type", "application/x-www-form-urlencoded")]
 MAX_UPLOAD_MB = 2
 MB = 1_000_000
 QUICK_S = 20
+
+_REFUSED_BEFORE = pytest.mark.sqlite("a file that is refused before any database is asked")
 """Everything here takes well under a second; a busy machine may take longer, an attack that works minutes."""
 
 SQL = (
@@ -247,6 +249,7 @@ BOMBS: dict[str, tuple[Callable[[Path], Path], str]] = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
+@_REFUSED_BEFORE
 def test_a_bomb_is_no_slide(workspace: Workspace, tmp_path: Path, name: str) -> None:
     write, said = BOMBS[name]
     code = (
@@ -264,6 +267,7 @@ def test_a_bomb_is_no_slide(workspace: Workspace, tmp_path: Path, name: str) -> 
 @pytest.mark.parametrize(
     ("name", "said"), [("bomb.png", "pixels"), ("zip.png", "not an image"), ("flat.tiff", "pixels")]
 )
+@_REFUSED_BEFORE
 def test_a_bomb_is_no_image_of_a_roi(workspace: Workspace, tmp_path: Path, name: str, said: str) -> None:
     BOMBS[name][0](tmp_path / name)
     table = tmp_path / "rois.csv"
@@ -303,6 +307,7 @@ TABLES: dict[str, tuple[Callable[[], bytes], str]] = {
 
 
 @pytest.mark.parametrize("kind", TABLES)
+@_REFUSED_BEFORE
 def test_a_table_that_is_none_is_refused(workspace: Workspace, tmp_path: Path, kind: str) -> None:
     make, said = TABLES[kind]
     table = tmp_path / "seeds.csv"

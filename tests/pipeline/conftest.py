@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -13,7 +15,7 @@ from pipeline.rois import list_rois, select_roi
 from pipeline.sampling import sample_candidates
 from pipeline.seeds import import_seeds
 from pipeline.workspace import Workspace
-from tests.databases import new_workspace
+from tests.databases import filled_like, new_workspace
 from tests.evaluation.slides.drawing import disc, glass, stain, write_tiff
 from tests.wire.small_model import small_model
 
@@ -25,13 +27,20 @@ METADATA = SlideMetadata(organ="liver", source="drawn for tests", licence="CC0-1
 
 def draw_slide(path: Path, *, seed: int = 0) -> Path:
     """A 1,024-pixel slide at 0.5 µm/px with one round piece of tissue."""
+    path.write_bytes(_drawn(seed))
+    return path
+
+
+@cache
+def _drawn(seed: int) -> bytes:
     image = glass(SLIDE_SIDE, SLIDE_SIDE, seed=seed)
-    tissue = disc(SLIDE_SIDE, SLIDE_SIDE, 512, 512, 430)
-    image = stain(image, tissue, 0.15, 0.25)
+    image = stain(image, disc(SLIDE_SIDE, SLIDE_SIDE, 512, 512, 430), 0.15, 0.25)
     for number in range(60):
-        nucleus = disc(SLIDE_SIDE, SLIDE_SIDE, 150 + (number * 97) % 700, 150 + (number * 61 + seed) % 700, 9)
-        image = stain(image, nucleus, 0.6, 0.0)
-    return write_tiff(path, image, levels=2)
+        y, x = 150 + (number * 97) % 700, 150 + (number * 61 + seed) % 700
+        around = image[y - 10 : y + 10, x - 10 : x + 10]
+        around[:] = stain(around, disc(20, 20, 10, 10, 9), 0.6, 0.0)
+    with TemporaryDirectory() as folder:
+        return write_tiff(Path(folder) / "slide.tiff", image, levels=2).read_bytes()
 
 
 @pytest.fixture
@@ -51,22 +60,41 @@ def drawn_slides(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [draw_slide(folder / f"slide-{number}.tiff", seed=number) for number in range(2)]
 
 
+@pytest.fixture(scope="session")
+def filled_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the filled workspaces lie that tests get copies of."""
+    return tmp_path_factory.mktemp("filled")
+
+
 @pytest.fixture
-def with_slides(workspace: Workspace, drawn_slides: list[Path]) -> Workspace:
+def with_slides(workspace: Workspace, drawn_slides: list[Path], filled_folder: Path) -> Iterator[Workspace]:
     """A workspace with two liver slides."""
-    paths = drawn_slides
-    report = add_slides(workspace, paths, METADATA, who="test")
-    assert not report.problems
-    return workspace
+    kind = f"slides-{drawn_slides[0].parent.name}"
+    filled = filled_like(workspace, kind, partial(_add, drawn_slides), filled_folder)
+    yield filled
+    filled.engine.dispose()
 
 
 @pytest.fixture
-def with_rois(with_slides: Workspace) -> Workspace:
+def with_rois(workspace: Workspace, drawn_slides: list[Path], filled_folder: Path) -> Iterator[Workspace]:
     """A workspace with candidates of which four are selected."""
-    sample_candidates(with_slides, organ="liver", count=12, size=128, who="test")
-    for roi, _ in list_rois(with_slides, states=("candidate",))[:4]:
-        select_roi(with_slides, roi.id, who="test")
-    return with_slides
+    filled = filled_like(
+        workspace, f"rois-{drawn_slides[0].parent.name}", partial(_add_and_select, drawn_slides), filled_folder
+    )
+    yield filled
+    filled.engine.dispose()
+
+
+def _add(slides: list[Path], workspace: Workspace) -> None:
+    report = add_slides(workspace, slides, METADATA, who="test")
+    assert not report.problems
+
+
+def _add_and_select(slides: list[Path], workspace: Workspace) -> None:
+    _add(slides, workspace)
+    sample_candidates(workspace, organ="liver", count=12, size=128, who="test")
+    for roi, _ in list_rois(workspace, states=("candidate",))[:4]:
+        select_roi(workspace, roi.id, who="test")
 
 
 SEED_TEXTS = (

@@ -14,8 +14,8 @@ def test_all_encoders_are_listed_with_where_their_weights_are(here: Command) -> 
     by_name = {entry["name"]: entry for entry in listed}
     assert by_name["colour-texture"]["weights_here"] == "none needed"
     assert (by_name["uni"]["weights_here"], by_name["uni"]["gated"]) == (NEVER_LOADED, True)
-    assert by_name["gpfm"]["licence"] is None
-    assert "licence" in by_name["gpfm"]["unknown"]
+    assert by_name["trace"]["licence"] is None
+    assert "licence" in by_name["trace"]["unknown"]
     table = here("encoders", "list").out
     assert "CC-BY-NC-ND-4.0" in table
     assert NEVER_LOADED in table
@@ -25,7 +25,7 @@ def test_one_encoder_says_what_is_known_what_is_not_and_where_to_ask(here: Comma
     shown = here("encoders", "show", "virchow2").out
     assert "0.25 µm/px, 0.5 µm/px" in shown
     assert "asked for at https://huggingface.co/paige-ai/Virchow2" in shown
-    assert "not surely known: licence; resolution" in here("encoders", "show", "gpfm").out
+    assert "not surely known: licence of the weights" in here("encoders", "show", "gpfm").out
     settings = workspace.root / "settings.toml"
     settings.write_text(settings.read_text() + '\n[encoder_checkpoints]\nuni = "/weights/uni.bin"\n')
     shown = here("encoders", "show", "uni", "--json", f"--workspace={workspace.root}").json

@@ -9,6 +9,8 @@ import pytest
 from tests.curator_app.cli.conftest import Command
 from tests.databases import on_new_database
 
+pytestmark = pytest.mark.sqlite("codes and messages of the command line, whatever its database")
+
 
 @pytest.fixture
 def workspace(histocurator: Command, tmp_path: Path) -> Path:

@@ -11,6 +11,8 @@ from tests.curator_app.cli.conftest import Command
 from tests.databases import on_new_database
 from tests.pipeline.conftest import write_csv
 
+pytestmark = pytest.mark.sqlite("its steps are asked on both engines, each by its own tests")
+
 SEEDS = (
     ("Which tissue makes up most of the field?", "fibrous stroma", "identify_anatomy"),
     ("Where in the image does the epithelium lie?", "upper left", "localize_in_image"),

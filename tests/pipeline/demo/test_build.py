@@ -22,6 +22,8 @@ from pipeline.seeds import list_seeds
 from pipeline.workspace import Workspace, open_workspace
 from tests.databases import new_workspace, on_new_database
 
+pytestmark = pytest.mark.sqlite("its steps are asked on both engines, each by its own tests")
+
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:

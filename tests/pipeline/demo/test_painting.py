@@ -24,6 +24,8 @@ from pipeline.demo.painting import (
 from pipeline.demo.painting._artefacts import PAINTERS
 from pipeline.demo.painting._plan import DEMO_SLIDES, place_sites, tissue_outline
 
+pytestmark = pytest.mark.sqlite("pictures, which no database holds")
+
 MEGAPIXELS_ALLOWED = 250
 PYRAMID_OVERHEAD = 1 + 1 / 16 + 1 / 256 + 1 / 4096
 FIELD_AT_2_5 = 8192

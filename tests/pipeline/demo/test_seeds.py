@@ -12,6 +12,8 @@ from pipeline.demo.painting import DEMO_TERMS, IMAGE_ZONES, PaintedSlide, Record
 from pipeline.demo.seeds import COUNTED, DemoSeed, seeds_from_truth, zone_of
 from tests.pipeline.demo.test_truth import square, truth_of
 
+pytestmark = pytest.mark.sqlite("pictures, which no database holds")
+
 NECROSIS = "hepatocellular necrosis"
 
 

@@ -1,19 +1,18 @@
-"""Quick hashes, a clock that can be put forward, and people to test with."""
+"""A clock that can be put forward, and people to test with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import pytest
-from argon2 import PasswordHasher
 from sqlmodel import col, select
 
 from db.tables import AuditEvent
-from pipeline.people import OpenedSession, _passwords, actor_of, add_account, find_account, sign_in
+from pipeline.people import OpenedSession, actor_of, add_account, find_account, sign_in
 from pipeline.permissions import Role
 from pipeline.workspace import Workspace
 from tests.databases import content_of
@@ -22,17 +21,6 @@ PASSWORD = "correct horse battery"
 ADDRESS = "192.0.2.1"
 
 T = TypeVar("T")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def programs_hasher() -> Iterator[PasswordHasher]:
-    """Quick hashes, since a real one takes 64 MiB and a twentieth of a second; the program's own hasher."""
-    own = _passwords._hasher
-    quick = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_passwords, "_hasher", quick)
-        patch.setattr(_passwords, "_NOBODYS", quick.hash("no account has this password"))
-        yield own
 
 
 @dataclass
