@@ -199,7 +199,7 @@ def expand_paths(paths: Sequence[Path]) -> tuple[list[Path], list[str]]:
         elif not path.is_dir() or _is_ngff(path) or _is_dicom_folder(path):
             found.append(path)
         else:
-            inside = [p for p in sorted(path.iterdir()) if _is_ngff(p) or _is_dicom_folder(p) or _is_slide_file(p)]
+            inside = [p for p in sorted(_entries(path)) if _is_ngff(p) or _is_dicom_folder(p) or _is_slide_file(p)]
             single = [p for p in inside if not _is_dicom_file(p)]
             found += single
             if not inside:
@@ -220,12 +220,27 @@ def _is_dicom_file(path: Path) -> bool:
     return path.suffix.lower() == ".dcm" and path.is_file()
 
 
-def _is_dicom_folder(path: Path) -> bool:
-    """Say whether of the slides in a folder all are DICOM files, which OpenSlide opens as one."""
+def _is_dicom_folder(path: Path, *, may_hold_others: bool = True) -> bool:
+    """Say whether of the slides in a folder all are DICOM files, which OpenSlide opens as one.
+
+    One that `may_hold_others` is none where folders of that kind lie in it: these are the slides then.
+    """
     if not path.is_dir() or _is_ngff(path):
         return False
-    slides = [p for p in path.iterdir() if _is_ngff(p) or _is_slide_file(p) or _is_dicom_folder(p)]
+    slides = [
+        p
+        for p in _entries(path)
+        if _is_ngff(p) or _is_slide_file(p) or (may_hold_others and _is_dicom_folder(p, may_hold_others=False))
+    ]
     return bool(slides) and all(_is_dicom_file(p) for p in slides)
+
+
+def _entries(folder: Path) -> list[Path]:
+    """Return what lies in a folder; nothing where it may not be read, so that it holds no slide."""
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
 
 
 @needs(Permission.ADD_SLIDES)

@@ -158,11 +158,10 @@ def _number(row: TableRow, column: str, low: float, high: float) -> float:
 
 
 def _whole_number(row: TableRow, column: str) -> int:
-    text = row.get(column)
-    try:
-        return int(text)
-    except ValueError:
-        raise InputError(f"{column} {text!r} is no whole number") from None
+    value = _number(row, column, -math.inf, math.inf)
+    if not value.is_integer():
+        raise InputError(f"{column} {row.get(column)} is no whole number")
+    return int(value)
 
 
 def _plan_image(workspace: Workspace, row: TableRow, folder: Path, who: str) -> tuple[Roi, Slide, bytes]:

@@ -88,6 +88,7 @@ def test_a_folder_may_hold_dicom_slides_in_folders_and_loose_dicom_files_are_nam
     for name in ("boxes_0.dcm", "boxes_1.dcm"):
         shutil.copyfile(shared_data / "slides" / name, study / "series" / name)
     shutil.copyfile(shared_data / "slides" / "boxes_0.dcm", study / "loose.dcm")
+    (study / "notes" / "around").symlink_to(study)
     report = add_slides(workspace, [study], METADATA, who="test")
     assert sorted(slide.name for slide in report.added) == ["good.tiff", "series"]
     (problem,) = report.problems
