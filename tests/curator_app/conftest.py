@@ -25,6 +25,7 @@ CHROMIUM_ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
     "--no-first-run",
+    "--force-prefers-reduced-motion",
 ]
 REQUIRE_ALL = "HISTOCURATOR_REQUIRE_ALL"
 

@@ -5,6 +5,7 @@ What only a browser shows (scripts in texts, posts of other sites) is in `test_h
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -436,8 +437,7 @@ def _filled_in(command: click.Command, text: str, *, everything: bool) -> list[s
     return words
 
 
-@pytest.mark.parametrize("fragment", SQL)
-@pytest.mark.parametrize("everything", [True, False])
+@pytest.mark.parametrize(("fragment", "everything"), zip(SQL, itertools.cycle([True, False])))
 def test_sql_on_the_command_line_is_a_text(
     workspace: Workspace,
     tmp_path: Path,

@@ -6,10 +6,13 @@ is recorded as failed with its reason, and that nothing else stands in for it.
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from sqlmodel import select
 
 from db.tables import ModelCall
+from evaluation.models import CallLimits, _invoke
 from pipeline.review import check_stored_version, item_history, list_items
 from pipeline.seeds import list_seeds
 from pipeline.variants import choose_models, generate_items, pending_seeds
@@ -20,6 +23,12 @@ pytestmark = [
     pytest.mark.language_model,
     pytest.mark.sqlite("minutes of replies that are stored as the other models' are, which run on both engines"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _without_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server answers a picture, which it cannot read, with status 500: a minute of tries would tell no more."""
+    monkeypatch.setattr(_invoke, "CallLimits", partial(CallLimits, max_retries=0))
 
 
 @pytest.mark.parametrize("protocol", ["openai", "anthropic"])

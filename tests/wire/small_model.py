@@ -49,6 +49,8 @@ def small_model() -> Iterator[SmallModel]:
     params.n_parallel = 1
     params.port = 0  # any free port; the default host is 127.0.0.1
     params.verbosity = 0
+    # Several would wait for each other, spinning, while other tests have the cores: one is quicker then.
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     server = xllamacpp.Server(params)
     address = server.listening_address
     yield SmallModel(openai_url=f"{address}/v1", anthropic_url=address)
