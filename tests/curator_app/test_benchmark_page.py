@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from curator_app.components.run_html import (
     CELL_SEPARATOR,
     RunRow,
@@ -25,6 +27,8 @@ from pipeline.jobs import list_jobs
 from pipeline.run_details import Cell, PlaceCounts, TrueRate
 from pipeline.workspace import Workspace
 from tests.curator_app.conftest import open_page
+
+pytestmark = pytest.mark.sqlite("what a page draws and calls; what it reads and writes is asked on both engines")
 
 CONFIGURATION = Configuration(
     benchmark_sha256="0" * 64,

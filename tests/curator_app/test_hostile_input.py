@@ -489,6 +489,7 @@ def _press_everything(page: AppTest, *, but: str) -> None:
         assert not page.exception, (left[0], page.exception)
 
 
+@pytest.mark.sqlite("fields of pages; what they store is asked on both engines")
 @pytest.mark.parametrize("entry", RAIL, ids=lambda entry: entry.module)
 def test_sql_in_the_fields_of_a_page_is_a_text(
     workspace: Workspace, drawn_slides: list[Path], tmp_path: Path, entry: RailEntry

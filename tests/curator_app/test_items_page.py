@@ -18,6 +18,8 @@ from tests.curator_app.conftest import open_page
 from tests.curator_app.filled import FAILURE, fill_with_items
 from tests.curator_app.typing import fields, held, type_into
 
+pytestmark = pytest.mark.sqlite("what a page draws and calls; what it reads and writes is asked on both engines")
+
 
 @pytest.fixture
 def filled(workspace: Workspace, tmp_path: Path) -> Workspace:

@@ -19,6 +19,8 @@ from pipeline.workspace import Workspace
 from tests.curator_app.conftest import open_page
 from tests.pipeline.test_jobs import ended, wait_for, worker
 
+pytestmark = pytest.mark.sqlite("what a page draws and calls; what it reads and writes is asked on both engines")
+
 HOSTILE = "<img src=x onerror=alert(1)>"
 
 

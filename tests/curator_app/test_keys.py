@@ -20,6 +20,8 @@ from tests.curator_app.conftest import open_page
 from tests.curator_app.filled import fill_with_items
 from tests.pipeline.conftest import METADATA
 
+pytestmark = pytest.mark.sqlite("what a page draws and calls; what it reads and writes is asked on both engines")
+
 ENDED = {Roi: ("rejected",), Seed: ("dropped",), Item: ("rejected", "withdrawn")}
 """States in which something is out of the work."""
 

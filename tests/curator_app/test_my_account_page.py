@@ -14,6 +14,8 @@ from pipeline.workspace import Workspace
 from tests.curator_app.conftest import open_page
 from tests.curator_app.test_people_page import HOSTILE, PASSWORD
 
+pytestmark = pytest.mark.sqlite("what a page draws and calls; what it reads and writes is asked on both engines")
+
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
 

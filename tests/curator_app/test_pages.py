@@ -27,6 +27,8 @@ from tests.curator_app.conftest import open_page
 from tests.curator_app.typing import type_into, type_text, typed
 from tests.curator_app.visitors import add_person
 
+pytestmark = pytest.mark.sqlite("what a page draws and calls; what it reads and writes is asked on both engines")
+
 
 def _words(page: AppTest) -> str:
     """All that the page says in headings, texts, captions, messages and HTML."""

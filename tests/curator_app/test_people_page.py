@@ -34,6 +34,8 @@ from tests.curator_app.conftest import open_page
 from tests.curator_app.typing import type_text
 from tests.databases import content_of
 
+pytestmark = pytest.mark.sqlite("what a page draws and calls; what it reads and writes is asked on both engines")
+
 PASSWORD = "correct horse battery staple"
 HOSTILE = [
     "<script>alert(1)</script>",

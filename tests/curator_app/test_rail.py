@@ -12,6 +12,8 @@ from curator_app.session import use_workspace
 from pipeline.permissions import Actor, Role
 from pipeline.workspace import Workspace
 
+pytestmark = pytest.mark.sqlite("what a page draws and calls; what it reads and writes is asked on both engines")
+
 APP = Path(__file__).parents[2] / "curator_app" / "script" / "app.py"
 
 

@@ -18,6 +18,8 @@ from tests.curator_app.conftest import open_page
 from tests.curator_app.filled import approve_all, fill_with_items
 from tests.curator_app.typing import type_text, typed
 
+pytestmark = pytest.mark.sqlite("what a page draws and calls; what it reads and writes is asked on both engines")
+
 
 @pytest.fixture
 def approved(workspace: Workspace, tmp_path: Path) -> Workspace:

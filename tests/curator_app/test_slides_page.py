@@ -49,6 +49,8 @@ import streamlit as st
 from curator_app.pages import _change_slide
 from curator_app.session import workspace
 from pipeline.ingest import list_slides
+
+pytestmark = pytest.mark.sqlite("what a page draws and calls; what it reads and writes is asked on both engines")
 if "seen" not in st.session_state:
     st.session_state["seen"] = next(one for one in list_slides(workspace()) if one.id == {slide.id!r})
 _change_slide.{name}(st.session_state["seen"])
