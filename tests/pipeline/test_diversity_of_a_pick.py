@@ -1,4 +1,8 @@
-"""The diversity of a 20-bin pick from a real slide, in an encoder that did not make the bins, against random picks."""
+"""The diversity of a 20-bin pick from a real slide, in an encoder that did not make the bins, beside random picks.
+
+What comes of it is a finding, not a promise: on this small slide the most typical ROI of each bin is about as varied as
+random picks are (docs/slides-and-rois.md). Where groups lie apart it is more varied (`test_bin_figures.py`).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ pytestmark = pytest.mark.models
 @pytest.mark.parametrize(
     ("of_bins", "measured_in"), [("colour-texture", "efficientnet-lite0"), ("efficientnet-lite0", "colour-texture")]
 )
-def test_a_pick_across_20_bins_is_more_varied_than_random_picks(
+def test_a_pick_across_20_bins_is_measured_with_its_interval(
     workspace: Workspace, shared_data: Path, of_bins: str, measured_in: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("torch", reason="the gpu extra brings it")
@@ -37,5 +41,10 @@ def test_a_pick_across_20_bins_is_more_varied_than_random_picks(
     report = measure_diversity(workspace, organ="skin", encoder=measured_in, random_picks=1_000, who="test")
     with capsys.disabled():
         print(f"\n{diversity_text(report)}")  # noqa: T201  (what a methods section says; shown in the run's log)
-    assert report.vendi.picked > report.vendi.mean
-    assert report.distance.picked > report.distance.mean
+    assert (report.rois, report.random_picks, report.encoder) == (20, 1_000, measured_in)
+    assert report.candidates >= 200
+    for figure in (report.vendi, report.distance):
+        assert figure.low < figure.mean < figure.high
+        assert 0.001 < figure.p <= 1
+        assert figure.low / 2 < figure.picked < figure.high * 2
+    assert 1 < report.vendi.picked <= 20
