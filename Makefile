@@ -18,7 +18,7 @@ WORKERS ?= 3
 PYTEST := $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help install viewer demo test test-sqlite test-postgresql test-models lint types contract bench docs wheel clean
+.PHONY: help install viewer demo test test-sqlite test-postgresql test-postgresql-pages test-models lint types contract bench docs wheel clean
 
 help:  ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -77,6 +77,10 @@ test-sqlite: $(VENV)/.dev $(VIEWER_SCRIPT)  ## all tests of core and app, worksp
 test-postgresql: $(VENV)/.dev $(VIEWER_SCRIPT)  ## the tests that may touch a database again, workspaces on PostgreSQL
 	HISTOCURATOR_TEST_DATABASE=postgresql $(PYTEST) -m "not models and not sqlite and not both_engines and not browser" \
 		$(PYTEST_ARGS) tests/db tests/pipeline tests/curator_app
+
+test-postgresql-pages: $(VENV)/.dev $(VIEWER_SCRIPT)  ## what pages draw, in Chromium and in Streamlit's AppTest, on PostgreSQL as well
+	HISTOCURATOR_TEST_DATABASE=postgresql $(PYTEST) -m "not models and not both_engines" $(PYTEST_ARGS) \
+		$(wildcard tests/curator_app/test_*in_browser.py tests/curator_app/test_*page*.py tests/curator_app/test_keys.py tests/curator_app/test_rail.py)
 
 test-models: $(VENV)/.models $(VIEWER_SCRIPT)  ## the tests that need torch, on the CPU
 	$(PYTEST) -m models $(PYTEST_ARGS)
