@@ -24,6 +24,8 @@ from tests.curator_app.typing import type_text
 from tests.evaluation.slides.drawing import glass, write_tiff
 from tests.pipeline.conftest import draw_slide, write_csv
 
+pytestmark = pytest.mark.sqlite("what a page draws and calls; what it reads and writes is asked on both engines")
+
 
 def _said(page: AppTest) -> str:
     assert not page.exception, page.exception
@@ -50,7 +52,6 @@ from curator_app.pages import _change_slide
 from curator_app.session import workspace
 from pipeline.ingest import list_slides
 
-pytestmark = pytest.mark.sqlite("what a page draws and calls; what it reads and writes is asked on both engines")
 if "seen" not in st.session_state:
     st.session_state["seen"] = next(one for one in list_slides(workspace()) if one.id == {slide.id!r})
 _change_slide.{name}(st.session_state["seen"])
